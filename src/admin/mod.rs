@@ -50,6 +50,7 @@ mod inbound;
 mod latest;
 mod line;
 pub mod listener;
+mod locks;
 mod metrics;
 mod order;
 mod page;

@@ -21,11 +21,12 @@ use super::waits;
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
 use crate::config::{Config, node_name};
+use crate::core::locks::table::LockName;
 use crate::exec::leader::Leader;
 use crate::exec::plan::{ExecEnd, Plan};
 use crate::exec::remote::{Remote, Unattached};
 use crate::exec::target::LockTarget;
-use crate::exec::words::PROTOCOL;
+use crate::exec::words::{NoLockCause, PROTOCOL};
 use crate::exec::{orphans, runner, signals};
 use crate::limits::quote;
 
@@ -40,11 +41,14 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Up to 64 of them may run beside one node. CMD is ended before any other member may lead: with TERM, then KILL;
 /// and immediately if this process or the node is killed.
 ///
+/// With --lock it is not the leader that runs CMD, but the host that holds the lock of this name: one of those where such
+/// an exec waits. Different names spread over these hosts. The end of CMD gives the lock back.
+///
 /// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 1 this user may not open the node's control socket;
 /// 69 no node runs here, nor did within --wait; with --restart it is waited for; 71 an address cannot be held, or this
-/// host gives no cgroup (--cgroup always); 75 the node did not come to lead within --wait, and with 0s nothing is
-/// printed; 76 the leadership was lost and CMD ended for it; 78 the file is of another cluster, or the node has another
-/// clock (time namespace).
+/// host gives no cgroup (--cgroup always); 75 the node did not come to lead, or to hold the lock, within --wait, and
+/// with 0s nothing is printed; 76 that was lost and CMD ended for it; 78 the file is of another cluster or, with --lock,
+/// has "quorum": "none", or the node has another clock (time namespace).
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -52,7 +56,9 @@ Examples:
   electd exec --config cluster.json --wait 0s -- run-the-backup
       for cron: on the leading host alone
   electd exec --config cluster.json --restart always -- ./worker.sh
-      again each time that the node leads")]
+      again each time that the node leads
+  electd exec --config cluster.json --lock backup -- ./backup.sh
+      on one of the hosts where this waits, whoever leads")]
 pub struct ExecArgs {
     #[command(flatten)]
     config: ConfigArgs,
@@ -69,15 +75,13 @@ pub struct ExecArgs {
 impl ExecArgs {
     /// Runs the command.
     pub fn run(mut self) -> Result<(), CliError> {
-        match self.lock.as_deref().map(lock_target).transpose()? {
-            None => {}
-            Some(LockTarget::Name(_)) => {
-                return Err(CliError::new(Exit::Usage, "this electd has no locks yet"));
-            }
+        let lock = match self.lock.as_deref().map(lock_target).transpose()? {
+            None => None,
+            Some(LockTarget::Name(lock)) => Some(lock),
             Some(LockTarget::Engine(_)) => {
                 return Err(CliError::new(Exit::Usage, "this electd knows no engine of locks"));
             }
-        }
+        };
         if self.job.is_empty() {
             return Err(CliError::new(
                 Exit::Usage,
@@ -89,30 +93,63 @@ impl ExecArgs {
         messages()?;
         let (stopping, signal) = stop_at_signals()?;
         self.job.check()?;
-        let beside = |wait| self.run_beside(&config, name, wait, &stopping);
+        let place = Place { config: &config, name, lock: lock.as_ref() };
+        let beside = |wait| self.run_beside(place, wait, &stopping);
         let end = self.job.attached(name, &stopping, beside)?;
-        outcome(end, name, self.job.asks_once(), signal.load(Ordering::SeqCst))
+        let locks = if end == ExecEnd::NotGained { waits::locks(place) } else { None };
+        let is_amiss = locks.as_ref().is_some_and(|locks| locks.unavailable.is_some());
+        let asked_once = self.job.asks_once() && !is_amiss;
+        outcome(end, (name, place.lock), asked_once, signal.load(Ordering::SeqCst)).map_err(|error| {
+            match (locks, place.lock) {
+                (Some(locks), Some(lock)) if !error.message.is_empty() => {
+                    let why = locks.standing(lock.as_str());
+                    CliError::new(error.exit, format!("{}: {why}", error.message))
+                }
+                _ => error,
+            }
+        })
     }
 
     /// Runs the command beside the node that runs now.
     fn run_beside(
         &self,
-        config: &Config,
-        name: &str,
+        place: Place<'_>,
         wait: Option<Duration>,
         stopping: &Receiver<()>,
     ) -> Result<ExecEnd, CliError> {
-        let node = attach(config, name)?;
+        let node = attach(place)?;
         self.job.differs_from(&node.addresses)?;
         JobArgs::end_left();
-        let plan = Plan { wait, ..self.job.plan(config, name, false) };
+        let plan = Plan { wait, ..self.job.plan(place.config, place.name, false) };
+        let plan = match place.lock {
+            Some(lock) => self.of_lock(lock, place.config, plan),
+            None => plan,
+        };
         let leads = || node.leadership().is_some();
-        let end = waits::say_while((config, name), leads, || runner::run(&node, &plan, stopping));
+        let end = waits::say_while(place, leads, || runner::run(&node, &plan, stopping));
         if matches!(end, ExecEnd::Command(_)) && self.job.then() == Some(Then::Resign) {
             node.hand_over();
         }
         Ok(end)
     }
+
+    /// The same plan for a command that runs by this lock. Even a lock that nobody holds comes only after a while, so `failure`
+    /// is the least time to wait for it. If the command fails soon, another host is to try, unless a flag says otherwise.
+    fn of_lock(&self, lock: &LockName, config: &Config, plan: Plan) -> Plan {
+        let wait = plan.wait.map(|wait| wait.max(config.timing.failure));
+        let moves = self.job.then() != Some(Then::Exit);
+        Plan { lock: Some(lock.to_string()), wait, moves, ..plan }
+    }
+}
+
+/// Beside which node a command runs, and by what.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub config: &'a Config,
+    /// The name of the node.
+    pub name: &'a str,
+    /// Without one it is the leadership of the node.
+    pub lock: Option<&'a LockName>,
 }
 
 /// The lock that this text names. clap would print a bad name as it is.
@@ -142,7 +179,9 @@ impl JobArgs {
                     late = late.filter(|_| !has_run);
                     format!("{name} has ended")
                 }
-                Err(error) if error.exit == Exit::Unavailable => error.message.clone(),
+                Err(error) if [Exit::Unavailable, Exit::NotNow].contains(&error.exit) => {
+                    error.message.clone()
+                }
                 _ => return outcome,
             };
             let left = left.filter(|_| late.is_some());
@@ -160,9 +199,22 @@ impl JobArgs {
     }
 }
 
+/// That the node of this name does not have what the command runs by.
+fn has_not(name: &str, lock: Option<&LockName>) -> String {
+    match lock {
+        Some(lock) => format!("{name} does not hold the lock {lock}"),
+        None => format!("{name} does not lead"),
+    }
+}
+
 /// How this process ends when its work has ended so, beside the node of this name. It may have been for a node that
 /// leads at once, and for this signal.
-fn outcome(end: ExecEnd, name: &str, asked_once: bool, signal: i32) -> Result<(), CliError> {
+fn outcome(
+    end: ExecEnd,
+    (name, lock): (&str, Option<&LockName>),
+    asked_once: bool,
+    signal: i32,
+) -> Result<(), CliError> {
     match end {
         ExecEnd::Command(0) | ExecEnd::Stopped(Some(0)) => Ok(()),
         ExecEnd::Command(code) | ExecEnd::Stopped(Some(code)) => {
@@ -175,11 +227,11 @@ fn outcome(end: ExecEnd, name: &str, asked_once: bool, signal: i32) -> Result<()
         // Cron starts it on every host and mails what it prints: that most of them do not lead is no news.
         ExecEnd::NotGained if asked_once => Err(CliError::silent(Exit::NotNow)),
         ExecEnd::NotGained => {
-            let what = format!("{name} does not lead, and did not come to within --wait");
+            let what = format!("{}, and did not come to within --wait", has_not(name, lock));
             Err(CliError::new(Exit::NotNow, what))
         }
         ExecEnd::Lost => {
-            let what = format!("{name} does not lead any more, and the command was ended");
+            let what = format!("{} any more, and the command was ended", has_not(name, lock));
             Err(CliError::new(Exit::Lost, what))
         }
         ExecEnd::NoAddress => {
@@ -198,7 +250,7 @@ fn outcome(end: ExecEnd, name: &str, asked_once: bool, signal: i32) -> Result<()
 }
 
 /// Attaches this process to the node of this host.
-fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
+fn attach(Place { config, name, lock }: Place<'_>) -> Result<Remote, CliError> {
     let state = config.state_dir(name);
     let path = control::path(&state);
     let member = config.member(name);
@@ -206,7 +258,8 @@ fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
     let address = control::address(&state);
     let to = Recipient { address: &address, cluster: &config.cluster, id: &id };
     let (stream, first) = to.upgrade(PROTOCOL, ANSWER)?;
-    Remote::start(stream, first, &state).map_err(|error| unattached(name, &path, &error))
+    Remote::start(stream, first, &state, lock)
+        .map_err(|error| unattached(name, &path, &error))
 }
 
 impl From<Refused> for CliError {
@@ -224,7 +277,12 @@ impl From<Refused> for CliError {
 fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
     let exit = match error {
         Unattached::Clock { .. } => Exit::Config,
-        Unattached::Io(_) => Exit::Unavailable,
+        Unattached::NotWanted { cause: NoLockCause::Name, .. } => Exit::Usage,
+        Unattached::NotWanted { cause: NoLockCause::QuorumNone, .. } => Exit::Config,
+        Unattached::NotWanted { cause: NoLockCause::Other, .. } | Unattached::Io(_) => {
+            Exit::Unavailable
+        }
+        Unattached::NoLocks => Exit::NotNow,
     };
     let what = format!("{name} does not run commands of others at {}: {error}", path.display());
     CliError::new(exit, what)
@@ -265,7 +323,7 @@ mod tests {
     #[test]
     fn each_end_has_its_code_and_its_words() {
         let told = |end, asked_once, signal| {
-            outcome(end, "a", asked_once, signal).map_err(|error| (error.exit, error.message))
+            outcome(end, ("a", None), asked_once, signal).map_err(|error| (error.exit, error.message))
         };
         let silent = |exit| Err((exit, String::new()));
         let said = |exit, words: &str| Err((exit, words.to_owned()));
@@ -289,6 +347,15 @@ mod tests {
         ] {
             assert_eq!(told(end, asked_once, signal), expected, "{end:?}");
         }
+        let lock = LockName::new("backup").unwrap();
+        for (end, exit, words) in [
+            (ExecEnd::NotGained, Exit::NotNow, ", and did not come to within --wait"),
+            (ExecEnd::Lost, Exit::Lost, " any more, and the command was ended"),
+        ] {
+            let words = format!("a does not hold the lock backup{words}");
+            let told = outcome(end, ("a", Some(&lock)), false, 0);
+            assert_eq!(told, Err(CliError::new(exit, words)), "{end:?}");
+        }
     }
 
     #[test]
@@ -300,7 +367,15 @@ mod tests {
         assert_eq!(refused(Refused::NoAnswer), CliError::new(Exit::Unavailable, "so"));
         let clock = Unattached::Clock { own: "1".to_owned(), node: "2".to_owned() };
         let ended = Unattached::Io(std::io::Error::other("it has ended"));
-        for (error, exit) in [(clock, Exit::Config), (ended, Exit::Unavailable)] {
+        let not_wanted = |cause| Unattached::NotWanted { cause, why: "so".to_owned() };
+        for (error, exit) in [
+            (clock, Exit::Config),
+            (ended, Exit::Unavailable),
+            (not_wanted(NoLockCause::Name), Exit::Usage),
+            (not_wanted(NoLockCause::QuorumNone), Exit::Config),
+            (not_wanted(NoLockCause::Other), Exit::Unavailable),
+            (Unattached::NoLocks, Exit::NotNow),
+        ] {
             let told = unattached("a", Path::new("/data/a/control.sock"), &error);
             let words =
                 format!("a does not run commands of others at /data/a/control.sock: {error}");
@@ -383,6 +458,42 @@ mod tests {
             Ok(ExecEnd::NodeGone { has_run: false })
         });
         assert_eq!(end, Ok(ExecEnd::Stopped(None)));
+    }
+
+    /// A lock comes only after a while, even if nobody holds it.
+    #[test]
+    fn a_command_waits_for_a_lock_for_failure_at_least_and_moves_if_it_fails() {
+        let text = r#"{"cluster": "c", "quorum": "majority", "timing": {"failure": "3s"}, "members": [
+            {"name": "a", "id": "00000000-0000-4000-8000-000000000001", "address": "h:1"}]}"#;
+        let config = crate::config::parse(text, Path::new("/c.json")).unwrap();
+        let lock = LockName::new("backup").unwrap();
+        let plan = |flags: &[&str]| {
+            let exec = exec(&[flags, &["--", "true"]].concat());
+            exec.of_lock(&lock, &config, exec.job.plan(&config, "a", false))
+        };
+        let seconds = |count| Some(Duration::from_secs(count));
+        for (flags, wait, moves) in [
+            (&[][..], None, true),
+            (&["--wait", "0s", "--then", "resign"], seconds(3), true),
+            (&["--wait", "1m", "--then", "exit"], seconds(60), false),
+        ] {
+            let plan = plan(flags);
+            assert_eq!((plan.lock.as_deref(), plan.wait, plan.moves), (Some("backup"), wait, moves));
+        }
+    }
+
+    /// It is shown on one line, however long it is and whatever is in it.
+    #[test]
+    fn a_bad_name_of_a_lock_is_wrong_usage() {
+        let long = "a".repeat(10_000);
+        let rule = "use 1 to 63 of the characters a-z 0-9 . _ -, the first of them a letter or a digit";
+        for (name, shown) in
+            [("", String::new()), ("..", "..".to_owned()), ("a\n", "a\\n".to_owned()), (&long, format!("{}...", "a".repeat(60)))]
+        {
+            let error = exec(&["--lock", name, "--", "true"]).run().unwrap_err();
+            let words = format!("--lock: \"{shown}\" is no name of a lock: {rule}");
+            assert_eq!(error, CliError::new(Exit::Usage, words));
+        }
     }
 
     #[test]

@@ -238,6 +238,7 @@ impl JobArgs {
             moves: self.then.unwrap_or(default) == Then::Resign,
             returns: returns || restart != Restart::Never,
             deadlines: Deadlines::of(config),
+            lock: None,
             cluster: config.cluster.clone(),
             node: name.to_owned(),
         }

@@ -44,8 +44,7 @@ pub(super) fn run(plan: &Plan, leadership: &Leadership) -> bool {
     let deadlines = leadership.renewal().map_or(plan.deadlines, Deadlines::of_renewal);
     let (reserve, most, leadership) = (deadlines.kill / 8, plan.stop_after, leadership.clone());
     let mut command = command(&program, leadership.epoch());
-    command.env("ELECTD_CLUSTER", &plan.cluster);
-    command.env("ELECTD_NODE", &plan.node).env("ELECTD_LEADER", &plan.node);
+    plan.surround(&mut command);
     let begin = Instant::now();
     let is_late = move || begin.elapsed() > most || leadership.remaining() <= reserve;
     let late = is_late.clone();

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -34,6 +35,8 @@ pub struct Plan {
     pub returns: bool,
     /// When a job is ended if the leadership is not renewed, where the node does not say for how long a renewal is good.
     pub deadlines: Deadlines,
+    /// The lock that the command runs by; without one it is the leadership of the node.
+    pub lock: Option<String>,
     /// The name of the cluster.
     pub cluster: String,
     /// The name of this member.
@@ -47,6 +50,31 @@ impl Plan {
         let holds = (!addresses.is_empty()).then(|| format!("holds {}", addresses.join(", ")));
         let runs = self.command.first().map(|program| format!("runs {}", program.display()));
         holds.into_iter().chain(runs).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// The epoch of the leadership, or the lock and its token, in words.
+    pub fn term(&self, epoch: u64) -> String {
+        match &self.lock {
+            Some(lock) => format!("lock {lock}, token {epoch}"),
+            None => format!("epoch {epoch}"),
+        }
+    }
+
+    /// Gives a program what it, and all that it starts, find in their environment. What an electd that runs this one has left
+    /// there goes.
+    pub fn surround(&self, command: &mut Command) {
+        let leader = self.lock.is_none().then_some(&*self.node);
+        for (name, value) in [
+            ("ELECTD_CLUSTER", Some(&*self.cluster)),
+            ("ELECTD_NODE", Some(&*self.node)),
+            ("ELECTD_LEADER", leader),
+            ("ELECTD_LOCK", self.lock.as_deref()),
+        ] {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
     }
 }
 
@@ -116,6 +144,7 @@ pub(super) mod tests {
             moves: false,
             returns: false,
             deadlines: Deadlines::of_renewal(Duration::from_secs(80)),
+            lock: None,
             cluster: "hc".to_owned(),
             // The program of the tests, started as a guard, would run other tests: this is no option of it.
             node: "--no-guard".to_owned(),

@@ -79,12 +79,10 @@ impl Ready {
         command
             .arg(GUARD)
             .args(GuardTask::of(plan).arguments())
-            .env("ELECTD_CLUSTER", &plan.cluster)
-            .env("ELECTD_NODE", &plan.node)
-            .env("ELECTD_LEADER", &plan.node)
             .env_remove(children::HELPER) // the job of an electd that a hook started is no helper
             .process_group(0)
             .stdin(Stdio::from(far));
+        plan.surround(&mut command);
         match &cgroup {
             Some(made) => command.env(VARIABLE, &made.path),
             None => command.env_remove(VARIABLE), // that of an electd which runs this one

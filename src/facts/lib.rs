@@ -9,6 +9,7 @@ pub mod asked;
 pub mod changed;
 pub mod clocks;
 pub mod entry;
+pub mod held;
 pub mod hindrance;
 pub mod hint;
 pub mod judge;

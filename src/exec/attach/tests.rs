@@ -11,6 +11,7 @@ use crate::exec::leader::{Leader, OwnNode};
 use crate::local::pair;
 use crate::local::passing::{self, Received};
 use crate::node::example::{Example, leader};
+use crate::node::handle::{Command, Handle};
 use crate::node::logged::logged;
 use crate::testing::within::within;
 
@@ -123,7 +124,7 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
     let (lock, addresses) = ("exec-1.lock".to_owned(), vec!["10.0.0.9/24%eth0".to_owned()]);
     let file = folder.path().join(&lock);
     let (clock, takes_failures) = (Some(clock::own()), true);
-    let (takes_clean, takes_late, gives) = (true, true, true);
+    let (takes_clean, takes_late, takes_locks, gives) = (true, true, true, true);
     let welcome = FromNode::Welcome {
         lock,
         addresses,
@@ -131,6 +132,7 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
         takes_failures,
         takes_clean,
         takes_late,
+        takes_locks,
         gives,
     };
     assert_eq!(exec.hears(), welcome);

@@ -11,15 +11,25 @@ use crate::node::logged::logged;
 fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
     let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
     let clock = clock.map(str::to_owned);
-    let (takes_clean, takes_late, gives) = (takes_failures, takes_failures, true);
-    FromNode::Welcome { lock, addresses, clock, takes_failures, takes_clean, takes_late, gives }
+    let (takes_clean, takes_late, takes_locks, gives) =
+        (takes_failures, takes_failures, takes_failures, true);
+    FromNode::Welcome {
+        lock,
+        addresses,
+        clock,
+        takes_failures,
+        takes_clean,
+        takes_late,
+        takes_locks,
+        gives,
+    }
 }
 
 /// What becomes of the connection to a node that says this first.
 fn start(first: &FromNode) -> Result<Remote, Unattached> {
     let (own, node) = UnixStream::pair().unwrap();
     [first, &FromNode::DoesNotLead].iter().for_each(|word| lines::write(&node, word).unwrap());
-    Remote::start(own, Vec::new(), Path::new("state"))
+    Remote::start(own, Vec::new(), Path::new("state"), None)
 }
 
 /// A node that answers all that it is asked; and what it hears.
@@ -34,6 +44,7 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
         while let Ok(Some(word)) = lines::read(&mut lines) {
             let answer = match word {
                 FromExec::Hold { .. } => Some(FromNode::Held(true)),
+                FromExec::Lock { .. } => Some(FromNode::WantsLock),
                 FromExec::Clean | FromExec::Late { .. } | FromExec::Ended => None,
                 FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
             };
@@ -41,7 +52,7 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
             answer.iter().for_each(|answer| lines::write(&node, answer).unwrap());
         }
     });
-    (Remote::start(own, Vec::new(), Path::new("state")).unwrap(), heard)
+    (Remote::start(own, Vec::new(), Path::new("state"), None).unwrap(), heard)
 }
 
 /// A node of an earlier version would end the connection.
@@ -121,12 +132,13 @@ fn what_a_node_says_first_is_kept() {
             gives: false,
             takes_clean: false,
             takes_late: false,
+            takes_locks: false,
         },
         FromNode::DoesNotLead,
     ];
     let mut first = Vec::new();
     words.iter().for_each(|word| lines::write(&mut first, word).unwrap());
-    let remote = Remote::start(own, first, Path::new("state")).unwrap();
+    let remote = Remote::start(own, first, Path::new("state"), None).unwrap();
     let expected =
         (Some(Path::new("state/exec-9.lock")), vec!["10.0.0.9/24%eth0".parse().unwrap()]);
     assert_eq!((remote.lock.as_deref(), remote.addresses.clone()), expected);
@@ -142,7 +154,7 @@ fn an_answer_that_came_too_late_answers_no_later_question() {
     let say = |word: &FromNode| lines::write(&far, word).unwrap();
     say(&welcome(None, true));
     say(&FromNode::DoesNotLead);
-    let node = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
+    let node = Remote::start(own, Vec::new(), Path::new("state"), None).unwrap();
     let changes = node.changes();
     say(&FromNode::Held(true));
     say(&FromNode::Resigned(None));
@@ -182,7 +194,7 @@ fn the_leadership_of_a_node_is_known_until_the_connection_ends() {
     };
     say(&welcome(None, true));
     leads(7);
-    let remote = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
+    let remote = Remote::start(own, Vec::new(), Path::new("state"), None).unwrap();
     let leadership = remote.leadership().unwrap();
     assert_eq!(leadership.epoch(), 7);
     assert_eq!(leadership.renewal(), Some(Duration::from_nanos(3)));
@@ -207,7 +219,7 @@ fn a_leadership_ends_here_with_the_node_that_led() {
     for word in [welcome(None, true), FromNode::Leads { epoch: 7, until, renewal: None }] {
         lines::write(&node, &word).unwrap();
     }
-    let remote = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
+    let remote = Remote::start(own, Vec::new(), Path::new("state"), None).unwrap();
     let (leadership, changes) = (remote.leadership().unwrap(), remote.changes());
     assert!(!remote.is_gone());
     drop(node);
@@ -221,7 +233,7 @@ fn not_leading() -> (Remote, UnixStream) {
     for word in [welcome(None, true), FromNode::DoesNotLead] {
         lines::write(&far, &word).unwrap();
     }
-    (Remote::start(own, Vec::new(), Path::new("state")).unwrap(), far)
+    (Remote::start(own, Vec::new(), Path::new("state"), None).unwrap(), far)
 }
 
 #[test]
@@ -268,7 +280,7 @@ fn equipped(gives: bool, answer: FromNode, given: &[&File]) -> io::Result<Equipm
         *of_node = gives;
     }
     [first, FromNode::DoesNotLead].iter().for_each(|word| lines::write(&far, word).unwrap());
-    let node = Remote::start(own, Vec::new(), folder.path()).unwrap();
+    let node = Remote::start(own, Vec::new(), folder.path(), None).unwrap();
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut lines = BufReader::new(far.try_clone().unwrap());
