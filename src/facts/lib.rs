@@ -16,6 +16,7 @@ pub mod judge;
 pub mod known;
 pub mod leaderless;
 pub mod led;
+pub mod locks;
 pub mod majority;
 pub mod orders;
 pub mod problem;

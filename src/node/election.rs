@@ -17,6 +17,7 @@ use log::{info, warn};
 use super::clock;
 use super::inbox::{CommandOrder, InboxEvent};
 use super::leadership::Change;
+use super::locks;
 use super::members;
 use super::notes;
 use super::publish::Published;
@@ -117,6 +118,8 @@ impl ElectionLoop {
                 self.hold(number, most, &held);
             } else if let Some(InboxEvent::Unheld { number }) = event {
                 self.let_go(number);
+            } else if let Some(InboxEvent::Lock(request)) = event {
+                locks::take(request);
             } else if let Some(InboxEvent::Timed { timing, done }) = event {
                 self.net.set_failure(timing.failure);
                 self.turn(Input::Timed { timing });
@@ -218,7 +221,10 @@ impl ElectionLoop {
             }
             InboxEvent::Checked { healthy } => Some(Input::Checked { healthy }),
             InboxEvent::StandBack => Some(Input::StandBack),
-            InboxEvent::Held { .. } | InboxEvent::Unheld { .. } | InboxEvent::Timed { .. } => None, // taken before
+            InboxEvent::Held { .. }
+            | InboxEvent::Unheld { .. }
+            | InboxEvent::Lock(_)
+            | InboxEvent::Timed { .. } => None, // taken before
             InboxEvent::Order(CommandOrder { command, answer }) => {
                 self.last_command += 1;
                 let id = CommandId(self.last_command);

@@ -27,6 +27,7 @@ mod inbox;
 mod leaderless;
 pub mod leadership;
 mod leading;
+pub mod locks;
 #[cfg(test)]
 pub(crate) mod logged;
 pub mod members;

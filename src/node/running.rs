@@ -30,7 +30,7 @@ use crate::net::{NoAnswer, ThreadEnd};
 use crate::trace::record::Record;
 
 /// How long the election thread may take to answer.
-const ANSWER: Duration = Duration::from_secs(5);
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
 /// The handle of a [`Node`](super::Node).
 ///
@@ -355,6 +355,9 @@ impl Handle for NodeHandle {
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
         if let Command::Set { members, force: false } = &command {
             moving::await_answers(members, &self.status())?;
+        }
+        if let Command::Lock { name, order } = command {
+            return self.order_lock(name, order, timeout).map(Outcome::plain);
         }
         let (members, drained) = (self.published.members(), self.published.drain());
         let Some(order) = command.for_core(&members, self.published.leader(), drained.clone())?

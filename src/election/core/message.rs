@@ -13,7 +13,9 @@ pub use super::content::{
 };
 use super::death::DeathCertificate;
 pub use super::hello::{Agreement, Hello, Rejection};
+use super::locks::word::LockWord;
 use super::membership::{ListVersion, MemberList};
+use super::protocol::LOCKS;
 use super::settings::AlgorithmKind;
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
@@ -216,6 +218,8 @@ pub enum Message {
     },
     /// The reply to a forwarded command.
     Outcome { number: u64, result: Result<Done, Refusal> },
+    /// What members say to each other about locks: their callers take it, and it never comes to the core.
+    Lock(Vec<LockWord>),
     /// Ring: the travelling ballot, to the next live member clockwise (ELECTION of seed 004).
     Ballot(Ballot),
     /// Ring: the winner's announcement, once around (ELECTED of seed 004).
@@ -265,7 +269,7 @@ impl Kind {
     /// Whether it is a part of an election or of the end of a leadership: no sign of life, no news of what was missed.
     pub fn is_of_an_election(self) -> bool {
         use Kind::{
-            Acknowledge, Alive, Dead, Forward, Heartbeat, List, Listed, Outcome, Probe, Task,
+            Acknowledge, Alive, Dead, Forward, Heartbeat, List, Listed, Lock, Outcome, Probe, Task,
             Timing, View,
         };
         !matches!(
@@ -282,6 +286,7 @@ impl Kind {
                 | Task
                 | Forward
                 | Outcome
+                | Lock
         )
     }
 
@@ -318,6 +323,7 @@ impl Kind {
             Kind::Task => "a newer task",
             Kind::Forward => "a command for the leader",
             Kind::Outcome => "what came of a command",
+            Kind::Lock => "words about locks",
         }
     }
 }
@@ -335,6 +341,7 @@ impl Message {
     /// The first version of the protocol that knows it: no member sends it to a member of an earlier version.
     pub fn since(&self) -> u32 {
         match self {
+            Message::Lock(_) => LOCKS,
             Message::Dead(_) => 7,
             Message::Timing { .. } => 6,
             Message::Forward { command, .. } => command.since(),
@@ -393,7 +400,8 @@ impl Message {
             | Message::Dead(_)
             | Message::Timing { .. }
             | Message::Forward { .. }
-            | Message::Outcome { .. } => Claims::default(),
+            | Message::Outcome { .. }
+            | Message::Lock(_) => Claims::default(),
         }
     }
 }

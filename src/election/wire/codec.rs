@@ -317,8 +317,8 @@ mod tests {
 
     #[test]
     fn a_hello_of_another_version_is_refused_in_words_whatever_else_it_holds() {
-        let opening = decode_opening(br#"{"protocol": 9, "who": "knows"}"#).unwrap();
-        let reason = Rejection::Protocol { ours: Protocols::OURS.highest, theirs: 9 };
+        let opening = decode_opening(br#"{"protocol": 99, "who": "knows"}"#).unwrap();
+        let reason = Rejection::Protocol { ours: Protocols::OURS.highest, theirs: 99 };
         assert_eq!(opening, Opening::Reject(reason));
         let opening = decode_opening(br#"{"protocol": 2, "highest": 4}"#).unwrap();
         let reason = Rejection::Protocol { ours: Protocols::OURS.lowest, theirs: 4 };

@@ -5,6 +5,7 @@ mod codec;
 mod commands;
 mod frame;
 mod greeting;
+mod locks;
 mod members;
 mod mirror;
 mod schema;
@@ -15,6 +16,7 @@ pub use codec::{
 };
 pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome};
 pub use frame::{Frame, FrameError, read_frame};
+pub use locks::MOST_WORDS;
 
 #[cfg(test)]
 mod fields;
