@@ -216,6 +216,18 @@ impl Client {
         self.get(address, &format!("locks/{name}"))
     }
 
+    /// Whether the node at this address holds the lock of this name, and may act by it.
+    ///
+    /// # Errors
+    /// If nobody answers there, or not as electd does.
+    pub fn holds(&self, address: &str, name: &str) -> Result<bool, ClientError> {
+        let path = format!("locks/{name}/leader");
+        let question = question(address, "GET", &path, "Connection: close\r\n", "");
+        let (code, text) = self.ask(address, &question, ANSWER, FROZEN)?;
+        let understood = if code == 503 { 200 } else { code };
+        understand::<LocksView>(address, understood, &text).map(|_| code == 200)
+    }
+
     /// What the node at this address recorded of its elections.
     ///
     /// # Errors

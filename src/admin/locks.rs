@@ -74,11 +74,7 @@ pub fn leader<H: Handle>(node: &H, request: &Request) -> Response {
 
 /// What is known of the lock, with the code that says whether this holds at the node of this name. A node that has missed its
 /// turn vouches for nothing.
-fn judged<H: Handle>(
-    node: &H,
-    request: &Request,
-    holds: fn(&LocksView, &str) -> bool,
-) -> Response {
+fn judged<H: Handle>(node: &H, request: &Request, holds: fn(&LocksView, &str) -> bool) -> Response {
     let name = match named(request) {
         Ok(name) => name,
         Err(wrong) => return wrong,

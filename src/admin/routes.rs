@@ -275,7 +275,10 @@ fn time(text: &str) -> Result<Duration, Response> {
 }
 
 /// A body, or none at all, which stands for an empty document.
-pub(super) fn parse<'a, T: Default + Deserialize<'a>>(body: &'a [u8], example: &str) -> Result<T, Response> {
+pub(super) fn parse<'a, T: Default + Deserialize<'a>>(
+    body: &'a [u8],
+    example: &str,
+) -> Result<T, Response> {
     if body.trim_ascii().is_empty() {
         return Ok(T::default());
     }

@@ -11,7 +11,17 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ),
     (
         "Change",
-        &["resign", "switchover", "drain", "undrain", "pause", "resume", "member", "lock", "reload"],
+        &[
+            "resign",
+            "switchover",
+            "drain",
+            "undrain",
+            "pause",
+            "resume",
+            "member",
+            "lock",
+            "reload",
+        ],
     ),
     ("Learn and set up", &["demo", "simulate", "lab", "completions", "man", "help"]),
 ];

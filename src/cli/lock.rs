@@ -309,7 +309,8 @@ mod tests {
     /// It coordinates them, so it alone knows all candidates.
     #[test]
     fn the_leader_is_asked_first_and_the_others_after_it() {
-        let mut asked = [silent("d"), following("a", Some(("b", 7))), following("b", Some(("b", 7)))];
+        let mut asked =
+            [silent("d"), following("a", Some(("b", 7))), following("b", Some(("b", 7)))];
         asked[2].answer.as_mut().unwrap().state = "leading".to_owned();
         for (at, one) in asked.iter_mut().enumerate() {
             one.target.admin = Some(at.to_string());

@@ -35,7 +35,8 @@ mod tests {
         let url = "postgres://h/db?lock=a";
         assert_eq!(url.parse(), Ok(LockTarget::Engine(url.to_owned())));
         let long = "a".repeat(10_000);
-        for text in ["", "A", "-a", "../a", "a/b", "a b", "a\n", "\u{1b}[2J", "a:7", long.as_str()] {
+        for text in ["", "A", "-a", "../a", "a/b", "a b", "a\n", "\u{1b}[2J", "a:7", long.as_str()]
+        {
             assert_eq!(text.parse::<LockTarget>(), Err(BadLockName::Characters), "{text}");
         }
         assert_eq!("most".parse::<LockTarget>(), Err(BadLockName::Setting));

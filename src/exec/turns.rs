@@ -67,8 +67,8 @@ mod tests {
     fn the_turn_for_a_name_goes_on_to_the_next_that_still_waits() {
         let turns = Turns::default();
         let wait = |name, number| turns.wait(LockName::new(name).unwrap(), number);
-        let [first, second, third, other] = [("a", 1), ("a", 2), ("a", 3), ("b", 4)]
-            .map(|(name, number)| wait(name, number));
+        let [first, second, third, other] =
+            [("a", 1), ("a", 2), ("a", 3), ("b", 4)].map(|(name, number)| wait(name, number));
         let come = |turns: &[&Turn]| {
             turns.iter().map(|turn| turn.comes.try_recv().is_ok()).collect::<Vec<_>>()
         };

@@ -211,7 +211,8 @@ mod tests {
         assert_eq!(bare, Some(older), "an older node says no more");
         let hold = read(&mut &b"{\"hold\":{\"most_ms\":9}}"[..]).unwrap();
         assert_eq!(hold, Some(FromExec::Hold { most_ms: 9, takes: false }), "an older exec");
-        let later = read(&mut &b"{\"no_lock\":{\"cause\":\"undeclared\",\"why\":\"so\"}}"[..]).unwrap();
+        let later =
+            read(&mut &b"{\"no_lock\":{\"cause\":\"undeclared\",\"why\":\"so\"}}"[..]).unwrap();
         let other = FromNode::NoLock { cause: NoLockCause::Other, why: "so".to_owned() };
         assert_eq!(later, Some(other), "a later node has more causes");
     }

@@ -1,17 +1,21 @@
 //! A node that leads, and what the processes attached to it hear and obtain.
 
-use std::io::{BufRead, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use super::*;
 use crate::coroner::attending::Coroner;
+use crate::exec::clock;
 use crate::exec::leader::{Leader, OwnNode};
+use crate::exec::words::{FromExec, FromNode, NoLockCause};
+use crate::local::lines;
 use crate::local::pair;
 use crate::local::passing::{self, Received};
 use crate::node::example::{Example, leader};
 use crate::node::handle::{Command, Handle};
+use crate::node::leadership::Change;
 use crate::node::logged::logged;
 use crate::testing::within::within;
 
