@@ -59,6 +59,7 @@ use crate::config::Config;
 use crate::core::settings::Quorum;
 use crate::core::{self, Core};
 use crate::realtime::Realtime;
+use crate::store::locks::LocksFile;
 
 pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
@@ -174,6 +175,8 @@ impl Node {
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
         let (store, restored) = restore(config, own, &settings, task)?;
+        let locks = LocksFile::open(&config.state_dir(name), own.id)?;
+        let record = restored.record.clone();
         alerts::introduce(config, own, restored.incarnation);
         certificates.introduce();
         let (file, flags) = (settings.members.clone(), members::flags_for(&config.file));
@@ -205,7 +208,14 @@ impl Node {
             let _ = queue.try_send(InboxEvent::StandBack); // the first event of an empty queue, before any hello
         }
         let secured = (socket.clone(), certificates.security());
-        let started = threads::start(config, core, store, secured, (queue, events), published);
+        let started = threads::start(
+            config,
+            (core, &record),
+            (store, locks),
+            secured,
+            (queue, events),
+            published,
+        );
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = PresentConfig::new(config.clone().into());
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::bounded;
-use electd_facts::{hint::ClusterFlags, unable};
+use electd_facts::{hint::ClusterFlags, locks::LocksView, unable};
 
 use super::events::EventLog;
 use super::fanout::Subscription;
@@ -338,6 +338,10 @@ impl Handle for NodeHandle {
 
     fn history(&self) -> Arc<Vec<HistoryEntry>> {
         self.published.watched().history.clone()
+    }
+
+    fn locks(&self) -> Arc<LocksView> {
+        Arc::new(self.published.locks_view())
     }
 
     fn record(&self) -> Record {

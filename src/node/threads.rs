@@ -9,13 +9,16 @@ use crossbeam::channel::Receiver;
 use super::clock;
 use super::election::ElectionLoop;
 use super::inbox::{InboxEvent, Queue};
+use super::locks::side::LockSide;
 use super::members;
 use super::publish::Published;
 use super::running::NodeHandle;
 use crate::calls::{Named, THREAD};
 use crate::config::Config;
 use crate::core::Core;
+use crate::core::durable::Durable;
 use crate::net::{self, Inbox, Net, OwnListener, Refusals, ThreadEnd};
+use crate::store::locks::{LocksFile, LocksRecord};
 use crate::store::{Store, StoreWriter};
 use crate::tls::Security;
 
@@ -25,8 +28,8 @@ pub type ElectionThread = JoinHandle<(Net, StoreWriter)>;
 /// Starts them.
 pub fn start(
     config: &Config,
-    core: Core,
-    store: Store,
+    (core, restored): (Core, &Durable),
+    (store, locks): (Store, (LocksFile, LocksRecord)),
     (socket, security): (OwnListener, Security),
     (queue, events): (Queue, Receiver<InboxEvent>),
     published: Arc<Published>,
@@ -36,6 +39,12 @@ pub fn start(
     let store = StoreWriter::start(store, move |result| {
         let _ = stored.send(InboxEvent::Stored(result)); // the election thread may have ended
     })?;
+    let stored = queue.clone();
+    let (file, record) = locks;
+    let locks = StoreWriter::start(file, move |result| {
+        let _ = stored.send(InboxEvent::LocksStored(result)); // the election thread may have ended
+    })?;
+    let locks = LockSide::new(&core, restored, (locks, record), published.locks.clone());
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();
@@ -49,7 +58,8 @@ pub fn start(
     let surroundings =
         net::NetworkContext::new(inbox, known, security, refusals, counters, realtime);
     let net = Net::start(socket, peers, config.timing.failure, surroundings, seed)?;
-    let election = ElectionLoop::new(core, net, store, (events, answering), published.clone());
+    let election =
+        ElectionLoop::new(core, net, (store, locks), (events, answering), published.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run()).named(THREAD)?;
     Ok((NodeHandle { published, events: queue, end }, thread))

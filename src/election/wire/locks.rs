@@ -17,9 +17,6 @@ use crate::core::locks::word::{LockWant, LockWord};
 use crate::core::membership::{ListVersion, MOST_MEMBERS};
 use crate::core::types::{Epoch, Incarnation, NodeId, Version};
 
-/// The most words of one message.
-pub const MOST_WORDS: usize = 1000;
-
 /// The most lives that a voter supports: those of a member that restarts again and again run out.
 const MOST_LIVES: usize = 4 * MOST_MEMBERS;
 

@@ -16,7 +16,6 @@ pub use codec::{
 };
 pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome};
 pub use frame::{Frame, FrameError, read_frame};
-pub use locks::MOST_WORDS;
 
 #[cfg(test)]
 mod fields;

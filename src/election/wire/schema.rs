@@ -9,10 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{at_most, bounded, nanos, nanos_each};
-use super::locks::MOST_WORDS;
 use super::mirror::mirrors;
 use crate::core::death::DeathCertificate;
-use crate::core::locks::word::LockWord;
+use crate::core::locks::word::{LockWord, MOST_WORDS};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
 use crate::core::message as core;
 use crate::core::message::{Ballot, Done, Forwarded, Heartbeat, Lap, Opinion, Refusal, View};

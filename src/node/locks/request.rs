@@ -62,5 +62,10 @@ pub enum LockRequest {
     /// The name goes back, for another candidate; this member is behind the others for this long.
     GiveBack { number: u64, behind: Duration },
     /// An operator's order.
-    Order { name: LockName, order: LockOrder, answer: Sender<Result<String, CommandError>> },
+    Order {
+        name: LockName,
+        order: LockOrder,
+        timeout: Duration,
+        answer: Sender<Result<String, CommandError>>,
+    },
 }

@@ -8,9 +8,10 @@ use crossbeam::channel::bounded;
 
 use super::order::LockOrder;
 use super::request::{LockRefused, LockRequest};
+use super::side::BEHIND;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
-use crate::net::{NoAnswer, ThreadEnd};
+use crate::net::NoAnswer;
 use crate::node::command::CommandError;
 use crate::node::fanout::Subscription;
 use crate::node::inbox::{InboxEvent, Queue};
@@ -19,13 +20,11 @@ use crate::node::running::{ANSWER, NodeHandle, unanswered};
 
 /// A name that this member wants, and holds from time to time. Dropped, the name is given back once all holds have ended,
 /// and the member wants it no more.
-#[derive(Debug)]
 pub struct WantedLock {
     name: LockName,
     number: u64,
     feed: Arc<Feed>,
-    events: Queue,
-    end: ThreadEnd,
+    node: NodeHandle,
 }
 
 /// Delays the giving back of a lock until it is dropped, for at most the time that it was taken for.
@@ -45,10 +44,9 @@ impl NodeHandle {
         let number = draw();
         let (answer, answered) = bounded(1);
         let request = LockRequest::Want { number, name: name.clone(), want, answer };
-        let (events, end) = (self.events.clone(), self.end.clone());
-        events.send_timeout(InboxEvent::Lock(request), ANSWER).map_err(refused)?;
-        let feed = end.answer(&answered, Some(ANSWER)).map_err(refused)??;
-        Ok(WantedLock { name, number, feed, events, end })
+        self.events.send_timeout(InboxEvent::Lock(request), ANSWER).map_err(refused)?;
+        let feed = self.end.answer(&answered, Some(ANSWER)).map_err(refused)??;
+        Ok(WantedLock { name, number, feed, node: self.clone() })
     }
 
     /// Has the cluster do something with a lock, and waits for the outcome. Returns it in words.
@@ -59,7 +57,7 @@ impl NodeHandle {
         timeout: Duration,
     ) -> Result<String, CommandError> {
         let (answer, answered) = bounded(1);
-        let request = LockRequest::Order { name, order, answer };
+        let request = LockRequest::Order { name, order, timeout, answer };
         self.events.send_timeout(InboxEvent::Lock(request), timeout).map_err(unanswered)?;
         self.end.answer(&answered, Some(timeout)).map_err(unanswered)?
     }
@@ -79,9 +77,6 @@ fn refused(why: NoAnswer) -> LockRefused {
 }
 
 impl WantedLock {
-    /// For how long a member that gave a name back is behind the other candidates.
-    const BEHIND: Duration = Duration::from_secs(10);
-
     /// For how long it is if its work failed.
     const BACK: Duration = Duration::from_secs(30);
 
@@ -113,10 +108,12 @@ impl WantedLock {
         let (number, hold) = (self.number, draw());
         let (held, holds) = bounded(1);
         let request = InboxEvent::Lock(LockRequest::Hold { number, hold, most, held });
-        self.events.send_timeout(request, ANSWER).map_err(unanswered)?;
-        let taken = NamedHold { number, hold, events: self.events.clone() }; // dropped, and undone, without an answer
-        self.end.answer(&holds, Some(ANSWER)).map(|()| taken).map_err(|none| match none {
-            NoAnswer::Never if !self.end.has_come() => {
+        let NodeHandle { events, end, published } = &self.node;
+        published.held_for(most);
+        events.send_timeout(request, ANSWER).map_err(unanswered)?;
+        let taken = NamedHold { number, hold, events: events.clone() }; // dropped, and undone, without an answer
+        end.answer(&holds, Some(ANSWER)).map(|()| taken).map_err(|none| match none {
+            NoAnswer::Never if !end.has_come() => {
                 CommandError::NotNow(format!("the lock {} is about to be given back", self.name))
             }
             none => unanswered(none),
@@ -126,7 +123,7 @@ impl WantedLock {
     /// Gives the name back once all holds have ended: another candidate gets it, and without one this member again. It
     /// wants the name on, behind the others for a while.
     pub fn give_back(&self) {
-        self.yield_for(WantedLock::BEHIND);
+        self.yield_for(BEHIND);
     }
 
     /// The work under this name failed: as [`WantedLock::give_back`], for longer.
@@ -137,14 +134,14 @@ impl WantedLock {
 
     fn yield_for(&self, behind: Duration) {
         let request = LockRequest::GiveBack { number: self.number, behind };
-        let _ = self.events.send(InboxEvent::Lock(request)); // the election thread may have ended
+        let _ = self.node.events.send(InboxEvent::Lock(request)); // the election thread may have ended
     }
 }
 
 impl Drop for WantedLock {
     fn drop(&mut self) {
         let request = LockRequest::Unwant { number: self.number };
-        let _ = self.events.send(InboxEvent::Lock(request)); // the election thread may have ended
+        let _ = self.node.events.send(InboxEvent::Lock(request)); // the election thread may have ended
     }
 }
 

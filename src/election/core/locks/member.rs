@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::coordination::{Coordination, ElectionView};
 use super::holder::LockHolder;
-use super::table::{Life, LockName};
+use super::table::{Life, LockName, LockTable};
 use super::voter::{KeptTable, StoreAnswer, TableVoter};
 use super::word::{LockWants, LockWord};
 use crate::core::types::{Epoch, NodeId, Time};
@@ -56,6 +56,8 @@ pub struct LockMember {
     coordination: Option<Coordination>,
     /// The longest promise that it makes.
     longest: Duration,
+    /// A longer one that it makes once the record of this number is durable.
+    longer: Option<(u64, Duration)>,
     leader: Option<(NodeId, Epoch)>,
     /// When it speaks next without being asked.
     beat: Time,
@@ -80,6 +82,7 @@ impl LockMember {
             wants: Arc::default(),
             coordination: None,
             longest,
+            longer: None,
             leader: None,
             beat: view.now,
             asked: BTreeMap::new(),
@@ -113,6 +116,49 @@ impl LockMember {
         if self.holder.release(name).is_some() {
             self.beat = view.now;
         }
+    }
+
+    /// The members that want names, as far as it knows: while it coordinates, all that spoke to it; else only itself.
+    pub fn wishes(&self) -> Vec<(NodeId, Arc<LockWants>)> {
+        match &self.coordination {
+            Some(present) => present.wishes().collect(),
+            None => vec![(self.life.member, self.wants.clone())],
+        }
+    }
+
+    /// Whether nobody wants or holds anything, as far as it knows: then it has nothing to say.
+    pub fn is_idle(&self) -> bool {
+        let is_empty = |table: Option<&Arc<LockTable>>| table.is_none_or(|it| it.is_empty());
+        let proposes = self.coordination.as_ref().is_some_and(|it| it.table.open().is_some());
+        let at_rest = self.wants.is_empty() && self.holder.released().is_empty() && !proposes;
+        let tables = [self.holder.table(), self.voter.kept().table.as_ref()];
+        at_rest && self.voter.supports_nobody() && tables.into_iter().all(is_empty)
+    }
+
+    /// Whether the voters may change, as far as it coordinates. (G9)
+    pub fn may_change_list(&self, now: Time) -> bool {
+        let longest = self.longest();
+        self.coordination.as_ref().is_none_or(|it| it.table.may_change_list(now, longest))
+    }
+
+    /// The longest promise that it makes from the next record on, which has to hold that: a later start waits for as long.
+    pub fn lengthen(&mut self, longest: Duration, out: &mut Vec<LockOutput>) {
+        if longest > self.longest && self.longer.is_none_or(|(_, longer)| longest > longer) {
+            self.records.0 += 1;
+            self.longer = Some((self.records.0, longest));
+            let kept = self.voter.kept().clone();
+            out.push(LockOutput::Keep { number: self.records.0, kept });
+        }
+    }
+
+    /// The longest promise that it makes, or is about to make.
+    pub fn longest(&self) -> Duration {
+        self.longer.map_or(self.longest, |(_, longer)| longer)
+    }
+
+    /// The next time that it speaks without being asked.
+    pub fn beat_at(&self) -> Time {
+        self.beat
     }
 
     /// When the caller has to call it again, if nothing happens before.
@@ -205,6 +251,9 @@ impl LockMember {
 
     fn kept(&mut self, number: u64, out: &mut Vec<LockOutput>) {
         self.records.1 = self.records.1.max(number);
+        if let Some((_, longer)) = self.longer.take_if(|(record, _)| *record <= number) {
+            self.longest = longer;
+        }
         let due: Vec<_> = self.waiting.extract_if(.., |(record, ..)| *record <= number).collect();
         due.into_iter().for_each(|(_, to, word)| self.say(to, word, out));
     }

@@ -9,6 +9,9 @@ use super::voter::{PromiseReport, TableRead};
 use crate::core::membership::ListVersion;
 use crate::core::types::{Epoch, Incarnation, Version};
 
+/// The most words of one message.
+pub const MOST_WORDS: usize = 1000;
+
 /// How much a member wants a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LockWant {
