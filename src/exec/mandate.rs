@@ -22,7 +22,7 @@ pub(super) enum Mandate {
     /// The leadership of the node.
     Leadership(NodeHandle),
     /// A lock, which the node wants once it is this process's turn. It is given back before the turn ends.
-    Lock { wanted: Option<WantedLock>, turn: Turn },
+    Lock { wanted: Option<WantedLock>, turn: Turn, has_come: bool },
 }
 
 /// As long as it lives, nothing goes that the command runs by.
@@ -33,15 +33,25 @@ pub(super) enum MandateHold {
 }
 
 impl Mandate {
-    /// The node wants the lock from now on, as it is the turn of this process.
+    /// The node wants the lock from now on, as it is the turn of this process; or later, if the node has yet to give the
+    /// lock back for the process before.
     ///
     /// # Errors
     /// Why the node does not.
     pub fn take_turn(&mut self, node: &NodeHandle) -> Result<(), LockRefused> {
-        if let Mandate::Lock { wanted, turn } = self {
-            *wanted = Some(node.lock(turn.name.clone(), WANT)?);
+        let Mandate::Lock { wanted, turn, has_come } = self else { return Ok(()) };
+        *has_come = true;
+        match node.lock(turn.name.clone(), WANT) {
+            Ok(lock) => *wanted = Some(lock),
+            Err(LockRefused::Wanted) => {}
+            Err(refused) => return Err(refused),
         }
         Ok(())
+    }
+
+    /// Whether the node has yet to give the lock back for the process before.
+    pub fn is_overdue(&self) -> bool {
+        matches!(self, Mandate::Lock { wanted: None, has_come: true, .. })
     }
 
     /// All changes from now on; none of a lock before the turn.

@@ -33,7 +33,9 @@ impl Turns {
         let mut queues = self.0.lock();
         let queue = queues.entry(name.clone()).or_default();
         queue.push_back((number, tell));
-        call_first(queue);
+        if queue.len() == 1 {
+            call_first(queue);
+        }
         Turn { turns: self.clone(), name, number, comes }
     }
 }
@@ -69,11 +71,13 @@ mod tests {
         let wait = |name, number| turns.wait(LockName::new(name).unwrap(), number);
         let [first, second, third, other] =
             [("a", 1), ("a", 2), ("a", 3), ("b", 4)].map(|(name, number)| wait(name, number));
+        assert_eq!(first.comes.len(), 1);
         let come = |turns: &[&Turn]| {
             turns.iter().map(|turn| turn.comes.try_recv().is_ok()).collect::<Vec<_>>()
         };
         assert_eq!(come(&[&first, &second, &third, &other]), [true, false, false, true]);
-        drop(second);
+        let fourth = wait("a", 5);
+        drop((second, fourth));
         assert_eq!(come(&[&first, &third]), [false, false]);
         drop(first);
         assert_eq!(come(&[&third, &other]), [true, false]);

@@ -26,6 +26,9 @@ use crate::node::locks::LockRefused;
 /// Lines that wait to be parsed.
 const LINES: usize = 4;
 
+/// Between two looks whether the node has given a lock back for the process before.
+const AGAIN: Duration = Duration::from_millis(20);
+
 /// A command that may run: what it runs by waits for it, and the coroner of this node knows of it.
 pub(super) struct AttachedJob {
     record: JobRecord,
@@ -104,7 +107,11 @@ impl<'a> AttachedConnection<'a> {
             let leads = self.reported != Some((0, 0));
             // It is renewed with each heartbeat.
             let heartbeat = self.attached.node.timing().heartbeat;
-            let pause = if leads { heartbeat / 2 } else { Duration::from_secs(60) };
+            let pause = match self.mandate.is_overdue() {
+                true => AGAIN,
+                false if leads => heartbeat / 2,
+                false => Duration::from_secs(60),
+            };
             select! {
                 recv(changes) -> change => {
                     if let Ok(Change::Ending { .. }) = change {
@@ -123,7 +130,12 @@ impl<'a> AttachedConnection<'a> {
                     Ok(word) => self.obey(&word)?,
                     Err(_) => return Ok(false),
                 },
-                default(pause) => {}
+                default(pause) => {
+                    if self.mandate.is_overdue() {
+                        self.take_turn()?;
+                        return Ok(true);
+                    }
+                }
             }
         }
     }
@@ -139,7 +151,7 @@ impl<'a> AttachedConnection<'a> {
         };
         let turn = self.attached.turns.wait(name, self.number);
         let is_first = turn.comes.try_recv().is_ok();
-        self.mandate = Mandate::Lock { wanted: None, turn };
+        self.mandate = Mandate::Lock { wanted: None, turn, has_come: false };
         if is_first {
             self.take_turn()?;
         }

@@ -8,7 +8,8 @@ use electd_facts::locks::{LockEntry, LocksUnavailable, LocksView, TableVersion};
 use crate::core::locks::table::{LockName, LockTable};
 use crate::core::locks::word::LockWants;
 use crate::core::membership::MemberList;
-use crate::core::types::NodeId;
+use crate::core::types::{NodeId, Time};
+use crate::node::clock;
 
 /// All of it, cheap to copy.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,8 @@ pub struct LocksSeen {
     pub since: Arc<BTreeMap<u64, u64>>,
     /// A voter of a version without locks.
     pub older: Option<NodeId>,
+    /// This member, and until when it may act under the names that it holds.
+    pub own: Option<(NodeId, Time)>,
 }
 
 impl LocksSeen {
@@ -74,14 +77,23 @@ impl LocksSeen {
     fn entry(&self, name: &LockName, reason: Option<String>, list: &MemberList) -> LockEntry {
         let hold = self.table.as_ref().and_then(|table| table.get(name));
         let candidates = self.wishes.iter().filter(|(_, wants)| wants.contains_key(name));
-        let waits = || Some("the coordinator has given it to no candidate yet".to_owned());
+        let is_own = |id| hold.is_some_and(|hold| hold.by.member == id);
+        let reason = match self.own {
+            _ if hold.is_none() => {
+                reason.or_else(|| Some("the coordinator has given it to no candidate yet".to_owned()))
+            }
+            Some((own, until)) if is_own(own) && until <= clock::now() => {
+                Some("no majority of the voters supports that any more".to_owned())
+            }
+            _ => None,
+        };
         LockEntry {
             name: name.to_string(),
             holder: hold.map(|hold| list.name(hold.by.member)),
             token: hold.map(|hold| hold.token),
             since_ms: hold.and_then(|hold| self.since.get(&hold.token).copied()),
             candidates: candidates.map(|(id, _)| list.name(*id)).collect(),
-            reason: reason.or_else(|| if hold.is_none() { waits() } else { None }),
+            reason,
         }
     }
 }

@@ -76,6 +76,7 @@ impl LockSide {
         self.orders.look(&member, core.members(), now);
         self.seen.learn(member.holder().table(), clock::wall_clock_ms());
         self.seen.wishes = member.wishes();
+        self.seen.own = Some((core.id(), member.holder().supported_until()));
         *self.shown.write() = self.seen.clone();
         self.member = Some(member);
         steps
