@@ -7,9 +7,9 @@ use crate::limits::quote;
 use crate::node::handle::{Command, Handle};
 use crate::node::locks::{LockName, LockOrder};
 
+use super::body::{nothing, parse};
 use super::request::Request;
 use super::response::Response;
-use super::routes::{nothing, parse};
 
 /// The path of all locks, before the name of one.
 pub const ALL: &str = "/locks";

@@ -34,6 +34,7 @@
 
 mod acceptor;
 mod answer;
+mod body;
 pub mod client;
 mod connection;
 pub mod control;

@@ -10,6 +10,7 @@ use crate::core::membership::MOST_MEMBERS;
 use crate::limits::{is_name, quote};
 use crate::node::handle::{Command, Handle};
 
+use super::body::{nothing, parse};
 use super::order::how_long;
 use super::request::Request;
 use super::response::Response;
@@ -147,14 +148,6 @@ impl Takes {
     }
 }
 
-/// A command without a body.
-pub(super) fn nothing(body: &[u8], command: Command) -> Result<Command, Response> {
-    #[derive(Default, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Nothing {}
-    parse::<Nothing>(body, "{}").map(|Nothing {}| command)
-}
-
 /// `POST /drain`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -272,19 +265,6 @@ fn remove(request: &Request) -> Result<Command, Response> {
 /// For how long something is to last.
 fn time(text: &str) -> Result<Duration, Response> {
     how_long(text).map_err(|why| Response::error(400, format!("\"for\": {why}")))
-}
-
-/// A body, or none at all, which stands for an empty document.
-pub(super) fn parse<'a, T: Default + Deserialize<'a>>(
-    body: &'a [u8],
-    example: &str,
-) -> Result<T, Response> {
-    if body.trim_ascii().is_empty() {
-        return Ok(T::default());
-    }
-    entry::object(body).map_err(|error| {
-        Response::error(400, format!("the body cannot be used: {error}; send {example} or nothing"))
-    })
 }
 
 #[cfg(test)]

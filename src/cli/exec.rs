@@ -17,7 +17,7 @@ use super::error::{CliError, SIGNALS};
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
 use super::log::messages;
-use super::waits;
+use super::waits::{self, Place};
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
 use crate::config::{Config, node_name};
@@ -140,16 +140,6 @@ impl ExecArgs {
         let moves = self.job.then() != Some(Then::Exit);
         Plan { lock: Some(lock.to_string()), wait, moves, ..plan }
     }
-}
-
-/// Beside which node a command runs, and by what.
-#[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub config: &'a Config,
-    /// The name of the node.
-    pub name: &'a str,
-    /// Without one it is the leadership of the node.
-    pub lock: Option<&'a LockName>,
 }
 
 /// The lock that this text names. clap would print a bad name as it is.
@@ -283,7 +273,12 @@ fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
         }
         Unattached::NoLocks => Exit::NotNow,
     };
-    let what = format!("{name} does not run commands of others at {}: {error}", path.display());
+    let what = match error {
+        Unattached::NotWanted { .. } | Unattached::NoLocks => {
+            format!("{name} does not want the lock: {error}")
+        }
+        _ => format!("{name} does not run commands of others at {}: {error}", path.display()),
+    };
     CliError::new(exit, what)
 }
 

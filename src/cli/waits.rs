@@ -10,8 +10,9 @@ use electd_facts::locks::LocksView;
 
 use crate::admin::client::Client;
 use crate::admin::control;
+use crate::config::Config;
+use crate::core::locks::table::LockName;
 
-use super::exec::Place;
 use super::print;
 
 /// A person needs no words for a wait that is no longer than this.
@@ -19,6 +20,16 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 /// How long the node may take to say who leads.
 const ANSWER: Duration = Duration::from_secs(1);
+
+/// Beside which node a command runs, and by what.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub config: &'a Config,
+    /// The name of the node.
+    pub name: &'a str,
+    /// Without one it is the leadership of the node.
+    pub lock: Option<&'a LockName>,
+}
 
 /// Does this work. If this member does not lead, or hold the lock, after a moment, a line on stderr says that it waits, and who leads: to a
 /// person at a terminal alone, as a script may read stderr, and cron mails it.

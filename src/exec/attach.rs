@@ -10,10 +10,9 @@
 //! that file and passes the descriptor on, with one of the line to its coroner.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::{PermissionsExt, fchown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +24,6 @@ use log::warn;
 use parking_lot::Mutex;
 
 use super::address::spec::Address;
-use super::equipment::Equipment;
 use super::lock;
 use super::turns::Turns;
 use crate::calls::{Named, THREAD};
@@ -41,27 +39,19 @@ const WRITE: Duration = Duration::from_secs(1);
 const MOST_SHOWN: usize = 32;
 /// Between two looks whether a dead process's guard has ended.
 const LOOK: Duration = Duration::from_millis(10);
-const STACK: usize = 256 * 1024;
 
 mod connection;
 
-use connection::AttachedConnection;
+use connection::{AttachedConnection, AttachedTo, STACK};
 
 /// The processes that are attached to this node. Cheap to clone.
 #[derive(Clone)]
 pub struct Attached {
-    node: NodeHandle,
+    to: AttachedTo,
     /// The state folder.
     state: PathBuf,
-    /// The group whose users may use the control socket.
-    group: Option<u32>,
-    /// The addresses that the node itself holds while it leads.
-    addresses: Arc<[String]>,
-    attendance: Attendance,
     closing: Arc<AtomicBool>,
     lines: Arc<Mutex<BTreeMap<u64, AttachedLine>>>,
-    /// Of those that want locks.
-    turns: Turns,
 }
 
 /// One that is attached.
@@ -80,8 +70,8 @@ impl Attached {
         attendance: Attendance,
     ) -> Attached {
         let addresses = addresses.iter().take(MOST_SHOWN).map(Address::to_string).collect();
-        let (closing, lines, turns) = (Arc::default(), Arc::default(), Turns::default());
-        Attached { node, state, group, addresses, attendance, closing, lines, turns }
+        let to = AttachedTo { node, group, addresses, attendance, turns: Turns::default() };
+        Attached { to, state, closing: Arc::default(), lines: Arc::default() }
     }
 
     /// Takes a process in that asked for it on this connection. Does not wait for it.
@@ -128,25 +118,9 @@ impl Attached {
         Ok(())
     }
 
-    /// What the guard of a command needs that is about to begin. An older `exec` takes no descriptors, so that its guard
-    /// opens the file: the users of the control group may read that, and nobody certifies the death of this node.
-    fn equip(&self, lock: &Path, takes: bool) -> io::Result<(Option<Equipment>, File)> {
-        if takes {
-            let equipment = Equipment::new(lock, &self.attendance)?;
-            let watch = lock::watch(&equipment.lock)?;
-            return Ok((Some(equipment), watch));
-        }
-        let file = lock::take(lock)?;
-        if let Some(group) = self.group {
-            fchown(&file, None, Some(group))?;
-            file.set_permissions(Permissions::from_mode(0o640))?;
-        }
-        Ok((None, lock::watch(&file)?))
-    }
-
     /// The life of one connection.
     fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
-        let mut line = AttachedConnection::new(self, stream, number, lock);
+        let mut line = AttachedConnection::new(&self.to, stream, number, lock);
         if let Err(error) = line.run(input) {
             log::debug!("the connection of exec-{number} ended: {error}");
         }

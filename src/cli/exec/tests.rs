@@ -51,17 +51,19 @@ fn each_reason_not_to_come_to_a_node_has_its_code_and_its_words() {
     let clock = Unattached::Clock { own: "1".to_owned(), node: "2".to_owned() };
     let ended = Unattached::Io(std::io::Error::other("it has ended"));
     let not_wanted = |cause| Unattached::NotWanted { cause, why: "so".to_owned() };
+    for (error, exit) in [(clock, Exit::Config), (ended, Exit::Unavailable)] {
+        let told = unattached("a", Path::new("/data/a/control.sock"), &error);
+        let words = format!("a does not run commands of others at /data/a/control.sock: {error}");
+        assert_eq!(told, CliError::new(exit, words));
+    }
     for (error, exit) in [
-        (clock, Exit::Config),
-        (ended, Exit::Unavailable),
         (not_wanted(NoLockCause::Name), Exit::Usage),
         (not_wanted(NoLockCause::QuorumNone), Exit::Config),
         (not_wanted(NoLockCause::Other), Exit::Unavailable),
         (Unattached::NoLocks, Exit::NotNow),
     ] {
         let told = unattached("a", Path::new("/data/a/control.sock"), &error);
-        let words = format!("a does not run commands of others at /data/a/control.sock: {error}");
-        assert_eq!(told, CliError::new(exit, words));
+        assert_eq!(told, CliError::new(exit, format!("a does not want the lock: {error}")));
     }
 }
 
@@ -80,6 +82,7 @@ fn a_command_is_tried_beside_the_next_node_until_it_has_run_or_for_ever() {
     let none = || Err(CliError::new(Exit::Unavailable, "no node runs"));
     let gone = |has_run| Ok(ExecEnd::NodeGone { has_run });
     let other = || Err(CliError::new(Exit::No, "another's"));
+    let old = || Err(CliError::new(Exit::NotNow, "it knows no locks"));
     let done = || Ok(ExecEnd::Command(0));
     let [wait, now, restart] = [&["--wait", "1h"][..], &["--wait", "0s"], &["--restart", "always"]];
     let both = [wait, restart].concat();
@@ -92,6 +95,8 @@ fn a_command_is_tried_beside_the_next_node_until_it_has_run_or_for_ever() {
         (now, vec![gone(false)], "0"),
         (wait, vec![none(), gone(false), other()], "+++"),
         (wait, vec![none(), done()], "++"),
+        (wait, vec![old(), done()], "++"),
+        (now, vec![old()], "0"),
         (wait, vec![none(), gone(true)], "++"),
         (restart, vec![none(), gone(false), gone(true), none(), done()], "-----"),
         (&both, vec![none(), gone(true), none(), done()], "++--"),

@@ -1,9 +1,11 @@
 //! One process that is attached to the node: what the two say to each other over its connection.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, fchown};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -11,15 +13,16 @@ use crossbeam::channel::{Receiver, Sender, bounded, never};
 use crossbeam::select;
 use log::warn;
 
-use super::super::clock;
 use super::super::equipment::Equipment;
 use super::super::mandate::{Mandate, MandateHold};
+use super::super::turns::Turns;
 use super::super::words::{FromExec, FromNode, NoLockCause, PROTOCOL};
-use super::{Attached, STACK};
+use super::super::{clock, lock};
 use crate::calls::{Named, THREAD};
 use crate::core::locks::table::LockName;
 use crate::local::lines;
-use crate::node::attendance::JobRecord;
+use crate::node::NodeHandle;
+use crate::node::attendance::{Attendance, JobRecord};
 use crate::node::leadership::{Change, Leadership};
 use crate::node::locks::LockRefused;
 
@@ -28,6 +31,40 @@ const LINES: usize = 4;
 
 /// Between two looks whether the node has given a lock back for the process before.
 const AGAIN: Duration = Duration::from_millis(20);
+
+/// The size of the stack of a thread of a connection.
+pub(super) const STACK: usize = 256 * 1024;
+
+/// The node that processes are attached to, and what it gives them. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct AttachedTo {
+    pub node: NodeHandle,
+    /// The group whose users may use the control socket.
+    pub group: Option<u32>,
+    /// The addresses that the node itself holds while it leads.
+    pub addresses: Arc<[String]>,
+    pub attendance: Attendance,
+    /// Of the processes that want locks.
+    pub turns: Turns,
+}
+
+impl AttachedTo {
+    /// What the guard of a command needs that is about to begin. An older `exec` takes no descriptors, so that its guard
+    /// opens the file: the users of the control group may read that, and nobody certifies the death of this node.
+    fn equip(&self, lock: &Path, takes: bool) -> io::Result<(Option<Equipment>, File)> {
+        if takes {
+            let equipment = Equipment::new(lock, &self.attendance)?;
+            let watch = lock::watch(&equipment.lock)?;
+            return Ok((Some(equipment), watch));
+        }
+        let file = lock::take(lock)?;
+        if let Some(group) = self.group {
+            fchown(&file, None, Some(group))?;
+            file.set_permissions(Permissions::from_mode(0o640))?;
+        }
+        Ok((None, lock::watch(&file)?))
+    }
+}
 
 /// A command that may run: what it runs by waits for it, and the coroner of this node knows of it.
 pub(super) struct AttachedJob {
@@ -39,7 +76,7 @@ pub(super) struct AttachedJob {
 
 /// One connection.
 pub(super) struct AttachedConnection<'a> {
-    attached: &'a Attached,
+    attached: &'a AttachedTo,
     stream: &'a UnixStream,
     number: u64,
     /// The path of the file that is locked while its command runs.
@@ -57,7 +94,7 @@ pub(super) struct AttachedConnection<'a> {
 impl<'a> AttachedConnection<'a> {
     /// One of this number, whose command runs by the leadership of the node unless it asks for a lock.
     pub fn new(
-        attached: &'a Attached,
+        attached: &'a AttachedTo,
         stream: &'a UnixStream,
         number: u64,
         lock: &'a Path,

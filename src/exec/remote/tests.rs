@@ -105,6 +105,40 @@ fn an_older_node_hands_over_where_it_cannot_stand_back() {
     assert_eq!(heard.try_iter().collect::<Vec<_>>(), [FromExec::Resign]);
 }
 
+/// What comes of a connection for a lock to a node that says this.
+fn start_with_lock(words: &[FromNode]) -> Result<Remote, Unattached> {
+    let (own, node) = UnixStream::pair().unwrap();
+    words.iter().for_each(|word| lines::write(&node, word).unwrap());
+    if words.len() < 3 {
+        node.shutdown(Shutdown::Write).unwrap();
+    }
+    let name = LockName::new("backup").unwrap();
+    let started = Remote::start(own, Vec::new(), Path::new("state"), Some(&name));
+    std::mem::forget(node); // it lives on
+    started
+}
+
+/// A node of an earlier version would run the command as for its leadership.
+#[test]
+fn a_command_by_a_lock_does_not_run_by_the_leadership() {
+    let leads = |epoch| FromNode::Leads { epoch, until: u64::MAX, renewal: None };
+    let words = [welcome(None, true), leads(7), FromNode::WantsLock, leads(9)];
+    let remote = start_with_lock(&words).unwrap();
+    assert_eq!(remote.shared.feed.leadership().map(|held| held.epoch()), Some(9));
+    let words = [welcome(None, true), leads(7), FromNode::WantsLock, FromNode::DoesNotLead];
+    assert!(start_with_lock(&words).unwrap().leadership().is_none());
+    let old = start_with_lock(&[welcome(None, false), leads(7)]).err().unwrap();
+    assert!(matches!(old, Unattached::NoLocks), "{old}");
+    let (cause, why) = (NoLockCause::QuorumNone, "so".to_owned());
+    let words = [welcome(None, true), leads(7), FromNode::NoLock { cause, why }];
+    let refused = start_with_lock(&words).err().unwrap();
+    assert!(
+        matches!(&refused, Unattached::NotWanted { cause: NoLockCause::QuorumNone, why } if why == "so"),
+        "{refused}"
+    );
+    assert!(start_with_lock(&words[..2]).is_err(), "it has ended");
+}
+
 /// A moment of its leadership would be another one here.
 #[test]
 fn a_node_with_another_clock_or_another_protocol_is_refused() {

@@ -79,9 +79,8 @@ impl LocksSeen {
         let candidates = self.wishes.iter().filter(|(_, wants)| wants.contains_key(name));
         let is_own = |id| hold.is_some_and(|hold| hold.by.member == id);
         let reason = match self.own {
-            _ if hold.is_none() => {
-                reason.or_else(|| Some("the coordinator has given it to no candidate yet".to_owned()))
-            }
+            _ if hold.is_none() => reason
+                .or_else(|| Some("the coordinator has given it to no candidate yet".to_owned())),
             Some((own, until)) if is_own(own) && until <= clock::now() => {
                 Some("no majority of the voters supports that any more".to_owned())
             }

@@ -161,18 +161,26 @@ fn the_end_of_a_command_gives_its_lock_to_the_next_host_that_waits() {
     let late = beside.finished();
     let told = String::from_utf8_lossy(&late.stderr).into_owned();
     assert_eq!(late.status.code(), Some(75), "{told}");
-    let words = "node-1 does not hold the lock backup, and did not come to within --wait: node-1 holds it";
+    let words =
+        "node-1 does not hold the lock backup, and did not come to within --wait: node-1 holds it";
     assert!(told.trim_end().ends_with(words), "{told}");
     let mut second = waiting(&cluster, 2, "backup");
     until_wanted(&cluster, "backup", 2);
     let own = |number| cluster.node(number).get("/locks/backup/leader").unwrap().code;
     assert_eq!([own(1), own(2)], [200, 503]);
-    assert_eq!(electd(&cluster, &["leader", "--lock", "backup", "--check", "--node", "node-1"]).0, 0);
-    assert_eq!(electd(&cluster, &["leader", "--lock", "backup", "--check", "--node", "node-2"]).0, 1);
+    assert_eq!(
+        electd(&cluster, &["leader", "--lock", "backup", "--check", "--node", "node-1"]).0,
+        0
+    );
+    assert_eq!(
+        electd(&cluster, &["leader", "--lock", "backup", "--check", "--node", "node-2"]).0,
+        1
+    );
     open(&cluster, 1);
     assert_eq!(first.code(), 0);
     second.hears("backup node-2 <>\n");
-    let (code, printed, told) = electd(&cluster, &["leader", "--lock", "backup", "--output", "json"]);
+    let (code, printed, told) =
+        electd(&cluster, &["leader", "--lock", "backup", "--output", "json"]);
     let known: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((code, &known["holder"]), (0, &json!("node-2")), "{told}");
     assert!(known["token"].as_u64().unwrap() > token, "{known}");
