@@ -17,7 +17,7 @@ use super::error::{CliError, SIGNALS};
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
 use super::log::messages;
-use super::waits::{self, Place};
+use super::waits::{self, Beside};
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
 use crate::config::{Config, node_name};
@@ -93,7 +93,7 @@ impl ExecArgs {
         messages()?;
         let (stopping, signal) = stop_at_signals()?;
         self.job.check()?;
-        let place = Place { config: &config, name, lock: lock.as_ref() };
+        let place = Beside { config: &config, name, lock: lock.as_ref() };
         let beside = |wait| self.run_beside(place, wait, &stopping);
         let end = self.job.attached(name, &stopping, beside)?;
         let locks = if end == ExecEnd::NotGained { waits::locks(place) } else { None };
@@ -113,7 +113,7 @@ impl ExecArgs {
     /// Runs the command beside the node that runs now.
     fn run_beside(
         &self,
-        place: Place<'_>,
+        place: Beside<'_>,
         wait: Option<Duration>,
         stopping: &Receiver<()>,
     ) -> Result<ExecEnd, CliError> {
@@ -240,7 +240,7 @@ fn outcome(
 }
 
 /// Attaches this process to the node of this host.
-fn attach(Place { config, name, lock }: Place<'_>) -> Result<Remote, CliError> {
+fn attach(Beside { config, name, lock }: Beside<'_>) -> Result<Remote, CliError> {
     let state = config.state_dir(name);
     let path = control::path(&state);
     let member = config.member(name);

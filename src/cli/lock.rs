@@ -35,21 +35,21 @@ Examples:
   electd lock forget --config cluster.json backup")]
 pub struct LockArgs {
     #[command(subcommand)]
-    action: Action,
+    action: LockAction,
 }
 
 #[derive(Subcommand, Debug)]
-enum Action {
-    List(List),
-    Show(Show),
-    Release(Release),
-    Move(Move),
-    Forget(Forget),
+enum LockAction {
+    List(LockList),
+    Show(LockShow),
+    Release(LockRelease),
+    Move(LockMove),
+    Forget(LockForget),
 }
 
 /// List all locks that somebody holds or wants, as the leader knows them.
 #[derive(Args, Debug)]
-struct List {
+struct LockList {
     #[command(flatten)]
     nodes: NodeArgs,
     #[command(flatten)]
@@ -58,7 +58,7 @@ struct List {
 
 /// Show who holds a lock, since when and by which token, and who else wants it.
 #[derive(Args, Debug)]
-struct Show {
+struct LockShow {
     #[command(flatten)]
     nodes: NodeArgs,
     #[command(flatten)]
@@ -69,7 +69,7 @@ struct Show {
 
 /// Have the holder of a lock give it back: another candidate gets it.
 #[derive(Args, Debug)]
-struct Release {
+struct LockRelease {
     #[command(flatten)]
     order: OrderArgs,
     #[command(flatten)]
@@ -78,7 +78,7 @@ struct Release {
 
 /// Have the holder of a lock give it back, and this candidate get it.
 #[derive(Args, Debug)]
-struct Move {
+struct LockMove {
     #[command(flatten)]
     order: OrderArgs,
     #[command(flatten)]
@@ -90,7 +90,7 @@ struct Move {
 
 /// Forget a lock that nobody holds or wants.
 #[derive(Args, Debug)]
-struct Forget {
+struct LockForget {
     #[command(flatten)]
     order: OrderArgs,
     #[command(flatten)]
@@ -126,13 +126,17 @@ impl LockArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         match self.action {
-            Action::List(list) => list.run(),
-            Action::Show(show) => show.run(),
-            Action::Release(Release { order, lock }) => tell(order, &lock, "release", &json!({})),
-            Action::Move(Move { order, lock, to }) => {
+            LockAction::List(list) => list.run(),
+            LockAction::Show(show) => show.run(),
+            LockAction::Release(LockRelease { order, lock }) => {
+                tell(order, &lock, "release", &json!({}))
+            }
+            LockAction::Move(LockMove { order, lock, to }) => {
                 tell(order, &lock, "move", &json!({ "to": to }))
             }
-            Action::Forget(Forget { order, lock }) => tell(order, &lock, "forget", &json!({})),
+            LockAction::Forget(LockForget { order, lock }) => {
+                tell(order, &lock, "forget", &json!({}))
+            }
         }
     }
 }
@@ -143,7 +147,7 @@ fn tell(order: OrderArgs, lock: &NameArg, what: &str, body: &Value) -> Result<()
     order.tell_any(&Order::post(&path, body).ending_a_leadership())
 }
 
-impl List {
+impl LockList {
     fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
         let client = targets.client(None);
@@ -156,7 +160,7 @@ impl List {
     }
 }
 
-impl Show {
+impl LockShow {
     fn run(self) -> Result<(), CliError> {
         let name = self.lock.name()?;
         let targets = self.nodes.targets()?;

@@ -23,7 +23,7 @@ const ANSWER: Duration = Duration::from_secs(1);
 
 /// Beside which node a command runs, and by what.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct Beside<'a> {
     pub config: &'a Config,
     /// The name of the node.
     pub name: &'a str,
@@ -34,7 +34,7 @@ pub struct Place<'a> {
 /// Does this work. If this member does not lead, or hold the lock, after a moment, a line on stderr says that it waits, and who leads: to a
 /// person at a terminal alone, as a script may read stderr, and cron mails it.
 pub fn say_while<T>(
-    place: Place<'_>,
+    place: Beside<'_>,
     leads: impl Fn() -> bool + Send,
     work: impl FnOnce() -> T,
 ) -> T {
@@ -57,19 +57,19 @@ pub fn say_while<T>(
 }
 
 /// What the node of this host says of the lock; nothing if the command runs by its leadership.
-pub fn locks(Place { config, name, lock }: Place<'_>) -> Option<LocksView> {
+pub fn locks(Beside { config, name, lock }: Beside<'_>) -> Option<LocksView> {
     let address = control::address(&config.state_dir(name));
     Client::within(Some(ANSWER), None).lock(&address, lock?.as_str()).ok()
 }
 
 /// The leader that the node of this host knows.
-fn leader(Place { config, name, .. }: Place<'_>) -> Option<String> {
+fn leader(Beside { config, name, .. }: Beside<'_>) -> Option<String> {
     let address = control::address(&config.state_dir(name));
     let status = Client::within(Some(ANSWER), None).status(&address).ok()?;
     status.leader.map(|leader| leader.name)
 }
 
-fn words(place: Place<'_>) -> String {
+fn words(place: Beside<'_>) -> String {
     match place.lock {
         Some(lock) => for_lock(place.name, lock.as_str(), locks(place)),
         None => for_leadership(place.name, leader(place).as_deref()),

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 
 use super::address::spec::Address;
 use super::lock;
-use super::turns::Turns;
+use super::turns::LockTurns;
 use crate::calls::{Named, THREAD};
 use crate::node::NodeHandle;
 use crate::node::attendance::Attendance;
@@ -70,7 +70,7 @@ impl Attached {
         attendance: Attendance,
     ) -> Attached {
         let addresses = addresses.iter().take(MOST_SHOWN).map(Address::to_string).collect();
-        let to = AttachedTo { node, group, addresses, attendance, turns: Turns::default() };
+        let to = AttachedTo { node, group, addresses, attendance, turns: LockTurns::default() };
         Attached { to, state, closing: Arc::default(), lines: Arc::default() }
     }
 

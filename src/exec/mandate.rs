@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossbeam::channel::Receiver;
 
-use super::turns::Turn;
+use super::turns::LockTurn;
 use crate::node::NodeHandle;
 use crate::node::Subscription;
 use crate::node::handle::{Command, Handle};
@@ -22,7 +22,7 @@ pub(super) enum Mandate {
     /// The leadership of the node.
     Leadership(NodeHandle),
     /// A lock, which the node wants once it is this process's turn. It is given back before the turn ends.
-    Lock { wanted: Option<WantedLock>, turn: Turn, has_come: bool },
+    Lock { wanted: Option<WantedLock>, turn: LockTurn, has_come: bool },
 }
 
 /// As long as it lives, nothing goes that the command runs by.

@@ -13,12 +13,12 @@ type Queues = BTreeMap<LockName, VecDeque<(u64, Sender<()>)>>;
 
 /// The turns of all names. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turns(Arc<Mutex<Queues>>);
+pub(super) struct LockTurns(Arc<Mutex<Queues>>);
 
 /// A place in the queue for a name, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn {
-    turns: Turns,
+pub(super) struct LockTurn {
+    turns: LockTurns,
     /// The name.
     pub name: LockName,
     number: u64,
@@ -26,9 +26,9 @@ pub(super) struct Turn {
     pub comes: Receiver<()>,
 }
 
-impl Turns {
+impl LockTurns {
     /// The last place in the queue for this name. No other place has this number.
-    pub fn wait(&self, name: LockName, number: u64) -> Turn {
+    pub fn wait(&self, name: LockName, number: u64) -> LockTurn {
         let (tell, comes) = bounded(1);
         let mut queues = self.0.lock();
         let queue = queues.entry(name.clone()).or_default();
@@ -36,7 +36,7 @@ impl Turns {
         if queue.len() == 1 {
             call_first(queue);
         }
-        Turn { turns: self.clone(), name, number, comes }
+        LockTurn { turns: self.clone(), name, number, comes }
     }
 }
 
@@ -46,7 +46,7 @@ fn call_first(queue: &VecDeque<(u64, Sender<()>)>) {
     }
 }
 
-impl Drop for Turn {
+impl Drop for LockTurn {
     fn drop(&mut self) {
         let mut queues = self.turns.0.lock();
         let Some(queue) = queues.get_mut(&self.name) else { return };
@@ -67,12 +67,12 @@ mod tests {
 
     #[test]
     fn the_turn_for_a_name_goes_on_to_the_next_that_still_waits() {
-        let turns = Turns::default();
+        let turns = LockTurns::default();
         let wait = |name, number| turns.wait(LockName::new(name).unwrap(), number);
         let [first, second, third, other] =
             [("a", 1), ("a", 2), ("a", 3), ("b", 4)].map(|(name, number)| wait(name, number));
         assert_eq!(first.comes.len(), 1);
-        let come = |turns: &[&Turn]| {
+        let come = |turns: &[&LockTurn]| {
             turns.iter().map(|turn| turn.comes.try_recv().is_ok()).collect::<Vec<_>>()
         };
         assert_eq!(come(&[&first, &second, &third, &other]), [true, false, false, true]);

@@ -15,7 +15,7 @@ use log::warn;
 
 use super::super::equipment::Equipment;
 use super::super::mandate::{Mandate, MandateHold};
-use super::super::turns::Turns;
+use super::super::turns::LockTurns;
 use super::super::words::{FromExec, FromNode, NoLockCause, PROTOCOL};
 use super::super::{clock, lock};
 use crate::calls::{Named, THREAD};
@@ -45,7 +45,7 @@ pub(super) struct AttachedTo {
     pub addresses: Arc<[String]>,
     pub attendance: Attendance,
     /// Of the processes that want locks.
-    pub turns: Turns,
+    pub turns: LockTurns,
 }
 
 impl AttachedTo {
