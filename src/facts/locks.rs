@@ -58,7 +58,10 @@ pub enum LocksUnavailable {
     /// No leader is known, who would coordinate them.
     #[error("no leader is known, who would coordinate the locks")]
     NoLeader,
-    /// The coordinator has not yet read the table of a majority, or no done table has reached this node.
-    #[error("the table of the locks has not been read from a majority of the voters yet")]
+    /// The coordinator has not read the table of a majority yet, or of all voters if this cluster never had a lock.
+    #[error(
+        "the coordinator has not read the locks of a majority of the voters yet; before the first lock of a cluster it \
+         reads those of all voters"
+    )]
     NoTable,
 }

@@ -19,3 +19,6 @@ pub use electd_facts::locks::{LockEntry, LocksUnavailable, LocksView, TableVersi
 pub use order::LockOrder;
 pub use request::{LockRefused, MOST_WANTED};
 pub use wanted::{NamedHold, WantedLock};
+
+#[cfg(test)]
+mod tests;

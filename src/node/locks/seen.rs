@@ -20,6 +20,8 @@ pub struct LocksSeen {
     pub wishes: Vec<(NodeId, Arc<LockWants>)>,
     /// When this member learned of each token, by the wall clock.
     pub since: Arc<BTreeMap<u64, u64>>,
+    /// Whether a name is wanted here, and no done table is known yet.
+    pub lacks_table: bool,
     /// A voter of a version without locks.
     pub older: Option<NodeId>,
     /// This member, and until when it may act under the names that it holds.
@@ -53,7 +55,8 @@ impl LocksSeen {
         if !is_majority {
             Some(LocksUnavailable::QuorumNone)
         } else {
-            older().or_else(|| leader.is_none().then_some(LocksUnavailable::NoLeader))
+            let unled = || leader.is_none().then_some(LocksUnavailable::NoLeader);
+            older().or_else(unled).or(self.lacks_table.then_some(LocksUnavailable::NoTable))
         }
     }
 

@@ -77,6 +77,7 @@ impl LockSide {
         self.seen.learn(member.holder().table(), clock::wall_clock_ms());
         self.seen.wishes = member.wishes();
         self.seen.own = Some((core.id(), member.holder().supported_until()));
+        self.seen.lacks_table = !self.names.is_empty() && self.seen.table.is_none();
         *self.shown.write() = self.seen.clone();
         self.member = Some(member);
         steps
@@ -106,12 +107,10 @@ impl LockSide {
             }
             if name.has_ended(now) {
                 member.release(view, &name.name);
+                name.show(None);
             }
         }
-        let kept = |token: Option<u64>, is_dropped: bool| token.is_some() || !is_dropped;
-        let released = |name: &LockName| member.holder().released().contains_key(name);
-        self.names
-            .retain(|_, name| kept(name.token.filter(|_| !released(&name.name)), name.is_dropped));
+        self.names.retain(|_, name| name.token.is_some() || !name.is_dropped);
         let wanted = self.names.values().filter(|name| may_hold && !name.is_dropped);
         let wants: LockWants = wanted.map(|name| (name.name.clone(), name.wish(now))).collect();
         if wants != **member.wants() {

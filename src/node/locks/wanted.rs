@@ -1,5 +1,6 @@
 //! A name that a program of this process wants: the program's end of it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub struct WantedLock {
     name: LockName,
     number: u64,
     feed: Arc<Feed>,
-    node: NodeHandle,
+    pub(super) node: NodeHandle,
 }
 
 /// Delays the giving back of a lock until it is dropped, for at most the time that it was taken for.
@@ -36,7 +37,23 @@ pub struct NamedHold {
 }
 
 impl NodeHandle {
-    /// This member wants the name from now on, until the result is dropped.
+    /// This member wants the name from now on, until the result is dropped. All members that want it are its candidates,
+    /// and one of them holds it at a time.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::leadership::Change;
+    /// use electd::node::locks::{LockName, LockWant};
+    ///
+    /// let backup = node.handle().lock(LockName::new("backup")?, LockWant { weight: 1, prefer: 0 })?;
+    /// let changes = backup.changes(); // before the first look, so that nothing is missed
+    /// while backup.leadership().is_none() {
+    ///     if let Ok(Change::Leading { epoch }) = changes.recv() {
+    ///         println!("holds {}, under token {epoch}", backup.name());
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If the cluster has no majority, the name is wanted by this node already, or too many are.
@@ -135,6 +152,13 @@ impl WantedLock {
     fn yield_for(&self, behind: Duration) {
         let request = LockRequest::GiveBack { number: self.number, behind };
         let _ = self.node.events.send(InboxEvent::Lock(request)); // the election thread may have ended
+    }
+}
+
+impl fmt::Debug for WantedLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let token = self.leadership().map(|held| held.epoch());
+        f.debug_struct("WantedLock").field("name", &self.name).field("token", &token).finish()
     }
 }
 
