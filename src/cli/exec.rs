@@ -190,7 +190,7 @@ impl JobArgs {
 }
 
 /// That the node of this name does not have what the command runs by.
-fn has_not(name: &str, lock: Option<&LockName>) -> String {
+fn lacks(name: &str, lock: Option<&LockName>) -> String {
     match lock {
         Some(lock) => format!("{name} does not hold the lock {lock}"),
         None => format!("{name} does not lead"),
@@ -217,11 +217,11 @@ fn outcome(
         // Cron starts it on every host and mails what it prints: that most of them do not lead is no news.
         ExecEnd::NotGained if asked_once => Err(CliError::silent(Exit::NotNow)),
         ExecEnd::NotGained => {
-            let what = format!("{}, and did not come to within --wait", has_not(name, lock));
+            let what = format!("{}, and did not come to within --wait", lacks(name, lock));
             Err(CliError::new(Exit::NotNow, what))
         }
         ExecEnd::Lost => {
-            let what = format!("{} any more, and the command was ended", has_not(name, lock));
+            let what = format!("{} any more, and the command was ended", lacks(name, lock));
             Err(CliError::new(Exit::Lost, what))
         }
         ExecEnd::NoAddress => {

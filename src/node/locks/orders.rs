@@ -1,6 +1,8 @@
 //! What operators want of locks: a node passes it on to the holder, or to the member that is to hold the lock next, and
 //! answers when the lock is where it is to be.
 
+use std::time::Duration;
+
 use crossbeam::channel::Sender;
 
 use super::order::LockOrder;
@@ -10,6 +12,9 @@ use crate::core::locks::word::LockWord;
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 use crate::node::command::CommandError;
+
+/// How long what runs under a lock may take to end, once its holder is to give the lock back.
+pub const ENDING: Duration = Duration::from_secs(300);
 
 /// The answer to an operator.
 pub type OrderAnswer = Sender<Result<String, CommandError>>;
@@ -72,6 +77,7 @@ impl LockOrders {
         &mut self,
         (member, list): (&LockMember, &MemberList),
         (from, number, done): (NodeId, u64, bool),
+        now: Time,
     ) -> Option<(NodeId, LockWord)> {
         let at = self.pending.iter().position(|order| order.number == number)?;
         if !done {
@@ -88,7 +94,10 @@ impl LockOrders {
             return None;
         }
         let order = &mut self.pending[at];
-        order.to.take()?;
+        if order.to.take().is_none() {
+            order.until = now + ENDING; // the holder obeys
+            return None;
+        }
         let hold = member.holder().table().and_then(|table| table.get(&order.name))?;
         let (name, token) = (order.name.clone(), Some(hold.token));
         order.token = token;

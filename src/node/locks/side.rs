@@ -251,7 +251,7 @@ impl LockSide {
             LockWord::Ordered { number, done } => {
                 let member = self.member.as_ref()?;
                 let outcome = (from, number, done);
-                let next = self.orders.ordered((member, core.members()), outcome);
+                let next = self.orders.ordered((member, core.members()), outcome, now);
                 self.pass_on(core, next, now);
                 None
             }

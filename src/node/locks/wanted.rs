@@ -8,6 +8,7 @@ use std::time::Duration;
 use crossbeam::channel::bounded;
 
 use super::order::LockOrder;
+use super::orders::ENDING;
 use super::request::{LockRefused, LockRequest};
 use super::side::BEHIND;
 use crate::core::locks::table::LockName;
@@ -76,7 +77,7 @@ impl NodeHandle {
         let (answer, answered) = bounded(1);
         let request = LockRequest::Order { name, order, timeout, answer };
         self.events.send_timeout(InboxEvent::Lock(request), timeout).map_err(unanswered)?;
-        self.end.answer(&answered, Some(timeout)).map_err(unanswered)?
+        self.end.answer(&answered, Some(timeout + ENDING)).map_err(unanswered)?
     }
 }
 

@@ -123,7 +123,9 @@ fn the_commands_tell_who_holds_a_lock_and_pass_orders_on() {
         assert_eq!(code(&ask(&bad)), Some(2), "{bad:?}");
     }
     let cluster = Cluster::of(&[None, Some(server.local_addr())]);
-    let moved = cluster.electd(&["lock", "move", "backup", "--to", "node-1"]);
+    let file = cluster.file.to_str().unwrap();
+    let moved = ["lock", "move", "backup", "--to", "node-1", "--config", file];
+    let moved = run(electd(&moved, "lock"));
     assert_eq!(code(&moved), Some(0), "{moved:?}");
     let (name, order) =
         (LockName::new("backup").unwrap(), LockOrder::Move { to: "node-1".to_owned() });
