@@ -147,7 +147,7 @@ fn a_command_that_waits_for_a_node_ends_with_a_signal() {
 /// A lock comes only after a while, even if nobody holds it.
 #[test]
 fn a_command_waits_for_a_lock_for_failure_at_least_and_moves_if_it_fails() {
-    let text = r#"{"cluster": "c", "quorum": "majority", "timing": {"failure": "3s"}, "members": [
+    let text = r#"{"cluster": "c", "quorum": "majority", "data_dir": "d", "timing": {"failure": "3s"}, "members": [
         {"name": "a", "id": "00000000-0000-4000-8000-000000000001", "address": "h:1"}]}"#;
     let config = crate::config::parse(text, Path::new("/c.json")).unwrap();
     let lock = LockName::new("backup").unwrap();
