@@ -14,8 +14,11 @@ use super::bounds::{at_most, bounded, bounded_if_any, nanos};
 use crate::core::locks::table::{Life, LockHold, LockName, LockTable, MOST_NAMES, TakingNote};
 use crate::core::locks::voter::{PromiseReport, TableRead};
 use crate::core::locks::word::{LockWant, LockWord};
-use crate::core::membership::{ListVersion, MOST_MEMBERS};
+use crate::core::membership::{ListVersion, MOST_MEMBERS, MOST_REMOVED};
 use crate::core::types::{Epoch, Incarnation, NodeId, Version};
+
+/// The most members that a table notes: all of a list, and all that it remembers as removed.
+const MOST_NOTED: usize = MOST_MEMBERS + MOST_REMOVED;
 
 /// The most lives that a voter supports: those of a member that restarts again and again run out.
 const MOST_LIVES: usize = 4 * MOST_MEMBERS;
@@ -37,11 +40,11 @@ impl<'de> Deserialize<'de> for LockName {
 struct TableForm {
     version: Version,
     list: ListVersion,
-    #[serde(deserialize_with = "at_most::<_, _, _, MOST_LIVES>")]
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
     members: Vec<NodeId>,
     #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
     held: Vec<(LockName, u32, Incarnation, NumberForm)>,
-    #[serde(deserialize_with = "at_most::<_, _, _, MOST_LIVES>")]
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
     notes: Vec<(u32, Incarnation, Version)>,
 }
 
@@ -270,7 +273,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::core::membership::MOST_REMOVED;
     use crate::core::message::Message;
     use crate::limits::GREATEST;
     use crate::wire::frame::MAX_FRAME;

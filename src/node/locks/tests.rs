@@ -10,6 +10,7 @@ mod killed;
 
 use super::*;
 use crate::config::{Builder, Config};
+use crate::core::message::Kind;
 use crate::node::Node;
 use crate::node::command::{Command, CommandError};
 use crate::node::handle::Handle;
@@ -132,4 +133,47 @@ fn without_a_majority_no_name_is_wanted() {
     let order = Command::Lock { name: name("backup"), order: LockOrder::Release };
     let refused = node.handle().command(order, LIMIT).unwrap_err();
     assert!(matches!(refused, CommandError::Refused(_)));
+}
+
+/// How many messages about locks these nodes sent, and how many heartbeats.
+fn sent(nodes: &[Node]) -> [u64; 2] {
+    let of = |kind| {
+        let all = nodes.iter().map(|node| {
+            let counters = node.handle.published.measures.counters.clone();
+            counters.messages().filter(|(of, ..)| *of == kind).map(|(_, sent, _)| sent).sum::<u64>()
+        });
+        all.sum()
+    };
+    [of(Kind::Lock), of(Kind::Heartbeat)]
+}
+
+/// The same for some rounds of heartbeats from now on.
+fn sent_meanwhile(nodes: &[Node]) -> [u64; 2] {
+    let before = sent(nodes);
+    within(LIMIT, "they beat", || sent(nodes)[1] >= before[1] + 40);
+    let after = sent(nodes);
+    [after[0] - before[0], after[1] - before[1]]
+}
+
+#[test]
+fn a_cluster_without_locks_says_nothing_of_them_and_with_many_no_more_than_with_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(folder.path(), "majority", &addresses());
+    let nodes: Vec<Node> = NAMES.iter().map(|name| Node::start(&config, name).unwrap()).collect();
+    assert_eq!(sent_meanwhile(&nodes)[0], 0);
+
+    let lock = |text: &str| nodes[0].handle().lock(name(text), WANT).unwrap();
+    let one = lock("backup");
+    within(LIMIT, "it is held", || one.leadership().is_some());
+    let [few, beats] = sent_meanwhile(&nodes);
+    assert!(few > 0);
+    let many: Vec<WantedLock> = (0..300).map(|number| lock(&format!("name-{number}"))).collect();
+    within(LIMIT, "all are held", || many.iter().all(|one| one.leadership().is_some()));
+    let [more, rounds] = sent_meanwhile(&nodes);
+    println!("with one name {few} in {beats} heartbeats, with many {more} in {rounds}");
+    assert!(more * beats < few * rounds * 3 / 2, "{few} in {beats}, {more} in {rounds}");
+
+    drop((one, many));
+    let quiet = |[locks, _]: [u64; 2]| locks == 0;
+    within(LIMIT, "nobody speaks of them any more", || quiet(sent_meanwhile(&nodes)));
 }

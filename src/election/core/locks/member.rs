@@ -126,13 +126,14 @@ impl LockMember {
         }
     }
 
-    /// Whether nobody wants or holds anything, as far as it knows: then it has nothing to say.
+    /// Whether nobody wants or holds anything, as far as it knows: then it has nothing to say. Promises may still run, and
+    /// keep it from nothing, as no table takes anything.
     pub fn is_idle(&self) -> bool {
         let is_empty = |table: Option<&Arc<LockTable>>| table.is_none_or(|it| it.is_empty());
         let proposes = self.coordination.as_ref().is_some_and(|it| it.table.open().is_some());
         let at_rest = self.wants.is_empty() && self.holder.released().is_empty() && !proposes;
         let tables = [self.holder.table(), self.voter.kept().table.as_ref()];
-        at_rest && self.voter.supports_nobody() && tables.into_iter().all(is_empty)
+        at_rest && tables.into_iter().all(is_empty)
     }
 
     /// Whether the voters may change, as far as it coordinates. (G9)

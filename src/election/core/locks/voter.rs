@@ -199,11 +199,6 @@ impl TableVoter {
         self.kept = KeptTable::lost(told);
     }
 
-    /// Whether no promise of its present life runs.
-    pub fn supports_nobody(&self) -> bool {
-        self.promises.is_empty()
-    }
-
     /// When the next promise ends.
     pub fn deadline(&self) -> Option<Time> {
         self.promises.values().map(|promise| promise.until).chain(self.recovers_until).min()
