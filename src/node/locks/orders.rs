@@ -16,6 +16,9 @@ use crate::node::command::CommandError;
 /// How long what runs under a lock may take to end, once its holder is to give the lock back.
 pub const ENDING: Duration = Duration::from_secs(300);
 
+/// How soon another member takes a lock that was given back, if any is to.
+const TAKING: Duration = Duration::from_secs(1);
+
 /// The answer to an operator.
 pub type OrderAnswer = Sender<Result<String, CommandError>>;
 
@@ -107,8 +110,11 @@ impl LockOrders {
     /// Answers what is done by now, and what takes too long.
     pub fn look(&mut self, member: &LockMember, list: &MemberList, now: Time) {
         let table = member.holder().table();
-        self.pending.retain(|order| {
+        self.pending.retain_mut(|order| {
             let hold = table.and_then(|table| table.get(&order.name));
+            if hold.is_none() && order.token.is_some() {
+                order.until = order.until.min(now + TAKING);
+            }
             let moved = hold.filter(|hold| Some(hold.token) != order.token);
             let name = &order.name;
             let outcome = match moved {
