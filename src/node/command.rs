@@ -12,6 +12,7 @@ use crate::core::membership::{Member, MemberList, MembershipChange};
 use crate::core::message::{Done, Forwarded};
 use crate::core::types::{Drain, NodeId, Task};
 use crate::limits::is_reason;
+use crate::net::NoAnswer;
 
 /// A command to a node, from its HTTP interface or from a program that embeds it.
 ///
@@ -279,6 +280,15 @@ pub enum CommandError {
     /// The node, or the leader it asked, did not answer in time.
     #[error("{0}")]
     Unanswered(String),
+}
+
+/// The election thread gives no answer.
+pub(super) fn unanswered(why: NoAnswer) -> CommandError {
+    let what = match why {
+        NoAnswer::Late => "this node did not answer in time",
+        NoAnswer::Never => "this node is stopping",
+    };
+    CommandError::Unanswered(what.to_owned())
 }
 
 #[cfg(test)]

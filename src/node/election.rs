@@ -25,7 +25,6 @@ use super::rejections::RefusedBy;
 use super::story;
 use super::words;
 use crate::core::durable::Durable;
-use crate::core::locks::member::LockInput;
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal, Rejection};
 use crate::core::restart::KeptState;
@@ -125,10 +124,9 @@ impl ElectionLoop {
             } else if let Some(InboxEvent::Unheld { number }) = event {
                 self.let_go(number);
             } else if let Some(InboxEvent::Lock(request)) = event {
-                self.locks.request(&self.core, request, clock::now());
-                self.turn_locks(None);
+                self.request_locks(request);
             } else if let Some(InboxEvent::LocksStored(result)) = event {
-                self.turn_locks(result.ok().map(|number| LockInput::Kept { number })); // the store logs failures
+                self.locks_stored(result);
             } else if let Some(InboxEvent::Timed { timing, done }) = event {
                 self.net.set_failure(timing.failure);
                 self.turn(Input::Timed { timing });

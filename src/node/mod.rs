@@ -59,7 +59,6 @@ use crate::config::Config;
 use crate::core::settings::Quorum;
 use crate::core::{self, Core};
 use crate::realtime::Realtime;
-use crate::store::locks::LocksFile;
 
 pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
@@ -71,7 +70,7 @@ pub use fanout::Subscription;
 use inbox::{InboxEvent, Queue};
 pub use leading::{Lead, WorkEnd, while_leading};
 pub use prepare::Start;
-use prepare::{accepted, attend, listen, own_address, restore, settings};
+use prepare::{accepted, attend, listen, own_address, restore, restore_locks, settings};
 use publish::Published;
 use ranked::Ranks;
 pub use running::NodeHandle;
@@ -175,8 +174,7 @@ impl Node {
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
         let (store, restored) = restore(config, own, &settings, task)?;
-        let locks = LocksFile::open(&config.state_dir(name), own.id)?;
-        let record = restored.record.clone();
+        let locks = restore_locks(config, own, &restored)?;
         alerts::introduce(config, own, restored.incarnation);
         certificates.introduce();
         let (file, flags) = (settings.members.clone(), members::flags_for(&config.file));
@@ -208,14 +206,8 @@ impl Node {
             let _ = queue.try_send(InboxEvent::StandBack); // the first event of an empty queue, before any hello
         }
         let secured = (socket.clone(), certificates.security());
-        let started = threads::start(
-            config,
-            (core, &record),
-            (store, locks),
-            secured,
-            (queue, events),
-            published,
-        );
+        let started =
+            threads::start(config, (core, store, locks), secured, (queue, events), published);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = PresentConfig::new(config.clone().into());
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
@@ -373,8 +365,7 @@ impl Node {
 
     fn end(&mut self, meanwhile: impl FnOnce()) {
         let Some(thread) = self.thread.take() else { return };
-        // Waits for the holders of the leadership.
-        let timeout = Duration::from_secs(1) + self.handle.published.longest_hold();
+        let timeout = Duration::from_secs(1) + self.handle.published.longest_hold(); // of all holders
         if self.is_removed() {
             meanwhile();
         } else if self

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam::channel::bounded;
 use electd_facts::{hint::ClusterFlags, locks::LocksView, unable};
 
+use super::command::unanswered;
 use super::events::EventLog;
 use super::fanout::Subscription;
 use super::handle::{Command, CommandError, Handle, Outcome};
@@ -304,15 +305,6 @@ impl NodeHandle {
     fn send(&self, event: InboxEvent, timeout: Duration) -> Result<(), CommandError> {
         self.events.send_timeout(event, timeout).map_err(unanswered)
     }
-}
-
-/// The election thread gives no answer.
-pub(super) fn unanswered(why: NoAnswer) -> CommandError {
-    let what = match why {
-        NoAnswer::Late => "this node did not answer in time",
-        NoAnswer::Never => "this node is stopping",
-    };
-    CommandError::Unanswered(what.to_owned())
 }
 
 impl Handle for NodeHandle {

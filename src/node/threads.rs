@@ -11,14 +11,13 @@ use super::election::ElectionLoop;
 use super::inbox::{InboxEvent, Queue};
 use super::locks::side::LockSide;
 use super::members;
+use super::prepare::LocksStart;
 use super::publish::Published;
 use super::running::NodeHandle;
 use crate::calls::{Named, THREAD};
 use crate::config::Config;
 use crate::core::Core;
-use crate::core::durable::Durable;
 use crate::net::{self, Inbox, Net, OwnListener, Refusals, ThreadEnd};
-use crate::store::locks::{LocksFile, LocksRecord};
 use crate::store::{Store, StoreWriter};
 use crate::tls::Security;
 
@@ -28,8 +27,7 @@ pub type ElectionThread = JoinHandle<(Net, StoreWriter)>;
 /// Starts them.
 pub fn start(
     config: &Config,
-    (core, restored): (Core, &Durable),
-    (store, locks): (Store, (LocksFile, LocksRecord)),
+    (core, store, locks): (Core, Store, LocksStart),
     (socket, security): (OwnListener, Security),
     (queue, events): (Queue, Receiver<InboxEvent>),
     published: Arc<Published>,
@@ -40,11 +38,11 @@ pub fn start(
         let _ = stored.send(InboxEvent::Stored(result)); // the election thread may have ended
     })?;
     let stored = queue.clone();
-    let (file, record) = locks;
+    let LocksStart { file, record, restored } = locks;
     let locks = StoreWriter::start(file, move |result| {
         let _ = stored.send(InboxEvent::LocksStored(result)); // the election thread may have ended
     })?;
-    let locks = LockSide::new(&core, restored, (locks, record), published.locks.clone());
+    let locks = LockSide::new(&core, &restored, (locks, record), published.locks.clone());
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();

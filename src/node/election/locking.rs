@@ -11,22 +11,31 @@ use crate::core::types::NodeId;
 use crate::core::{CommandId, Input, OperatorCommand, Output, Phase};
 use crate::node::clock;
 use crate::node::inbox::CommandOrder;
+use crate::node::locks::request::LockRequest;
 use crate::node::locks::speech;
-use crate::node::locks::turn::LockStep;
+use crate::node::locks::turn::LockSteps;
+use crate::store::StoreError;
 
 /// How long the end of the node waits for the coordinator to learn that all names were given back.
 const LEARNS: Duration = Duration::from_millis(500);
 
 impl ElectionLoop {
+    /// A program asks for something.
+    pub(super) fn request_locks(&mut self, request: LockRequest) {
+        self.locks.request(&self.core, request, clock::now());
+        self.turn_locks(None);
+    }
+
+    /// The store of the locks has written a record, or could not.
+    pub(super) fn locks_stored(&mut self, result: Result<u64, StoreError>) {
+        self.turn_locks(result.ok().map(|number| LockInput::Kept { number })); // the store logs failures
+    }
+
     /// A turn of the locks, and what it leads to.
     pub(super) fn turn_locks(&mut self, input: Option<LockInput>) {
-        let steps = self.locks.turn(&self.core, clock::now(), input);
-        let mut elects = false;
-        for step in steps {
-            match step {
-                LockStep::Send(output) => _ = self.net.carry(output),
-                LockStep::Elect => elects = true,
-            }
+        let LockSteps { send, elects } = self.locks.turn(&self.core, clock::now(), input);
+        for output in send {
+            let _ = self.net.carry(output); // the network carries all of it
         }
         self.net.flush();
         if elects {

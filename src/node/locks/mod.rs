@@ -6,6 +6,7 @@
 mod named;
 mod order;
 mod orders;
+mod outlook;
 pub(super) mod request;
 pub(super) mod seen;
 pub(super) mod side;

@@ -9,9 +9,10 @@ use parking_lot::RwLock;
 
 use super::named::WantedName;
 use super::orders::LockOrders;
+use super::outlook::election_view;
 use super::request::{LockRefused, LockRequest, MOST_WANTED};
 use super::seen::LocksSeen;
-use super::turn::election_view;
+
 use crate::core::Core;
 use crate::core::durable::Durable;
 use crate::core::locks::member::{LockInput, LockMember};

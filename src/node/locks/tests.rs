@@ -150,7 +150,7 @@ fn sent(nodes: &[Node]) -> [u64; 2] {
 /// The same for some rounds of heartbeats from now on.
 fn sent_meanwhile(nodes: &[Node]) -> [u64; 2] {
     let before = sent(nodes);
-    within(LIMIT, "they beat", || sent(nodes)[1] >= before[1] + 40);
+    within(LIMIT, "they beat", || sent(nodes)[1] >= before[1] + 20);
     let after = sent(nodes);
     [after[0] - before[0], after[1] - before[1]]
 }

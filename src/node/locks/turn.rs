@@ -1,59 +1,34 @@
 //! A turn of the locks: the member takes what there is, programs learn what they hold, and what is to be said goes out.
 
-use std::time::Duration;
-
+use super::outlook::election_view;
 use super::side::LockSide;
 use super::speech;
-use crate::core::detector::Peer;
 use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::member::{LockInput, LockMember, LockOutput};
-use crate::core::locks::table::{Life, LockName};
+use crate::core::locks::table::LockName;
 use crate::core::locks::word::{LockWants, LockWord};
-use crate::core::settings::Timing;
-use crate::core::types::{Epoch, NodeId, Time};
+use crate::core::types::{NodeId, Time};
 use crate::core::{Core, Output, bounds};
 use crate::node::clock;
 use crate::node::leadership::Term;
 use crate::store::locks::LocksRecord;
 
 /// What the election thread carries out after a turn of the locks, in this order.
-#[derive(Debug)]
-pub enum LockStep {
-    Send(Output),
+#[derive(Debug, Default)]
+pub struct LockSteps {
+    pub send: Vec<Output>,
     /// This leader has itself elected anew.
-    Elect,
-}
-
-/// What the election knows by now.
-pub fn election_view(core: &Core, told: Option<Epoch>, now: Time) -> ElectionView {
-    let over =
-        |peer: &Peer| peer.certified().map(|incarnation| Life { member: peer.id(), incarnation });
-    ElectionView {
-        now,
-        list: core.members().clone(),
-        leader: core.leader().map(|leader| (leader.id, core.view().epoch)),
-        told,
-        timing: Timing { lease: promised(core), ..core.settings().timing },
-        over: core.detector().iter().filter_map(over).collect(),
-    }
-}
-
-/// The length of the promises that a holder asks for: no voter promises anything for longer than its own lease.
-fn promised(core: &Core) -> Duration {
-    let own = core.settings().timing.lease;
-    let voters = core.members().voters().filter_map(|id| core.detector().get(id));
-    let theirs = voters.filter(|peer| peer.connected()).filter_map(Peer::timing);
-    theirs.map(|[.., lease]| Duration::from_nanos(lease)).fold(own, Duration::min)
+    pub elects: bool,
 }
 
 impl LockSide {
     /// One turn: with an input, or because time has passed or the core has moved on.
-    pub fn turn(&mut self, core: &Core, now: Time, input: Option<LockInput>) -> Vec<LockStep> {
+    pub fn turn(&mut self, core: &Core, now: Time, input: Option<LockInput>) -> LockSteps {
         self.see_versions(core);
         if input.is_none() && self.is_asleep(now) {
-            return Vec::new();
+            return LockSteps::default();
         }
-        let Some(mut member) = self.member.take() else { return Vec::new() };
+        let Some(mut member) = self.member.take() else { return LockSteps::default() };
         let view = election_view(core, self.told.durable, now);
         let failure = core.settings().timing.failure;
         if let Some(LockInput::Word { from, .. }) = &input {
@@ -160,7 +135,7 @@ impl LockSide {
         member: &LockMember,
         out: Vec<LockOutput>,
         now: Time,
-    ) -> Vec<LockStep> {
+    ) -> LockSteps {
         let leader = core.leader().map(|leader| leader.id);
         let acts = !member.wants().is_empty() || member.holder().held().next().is_some();
         let mut elects = false;
@@ -180,7 +155,6 @@ impl LockSide {
             }
         }
         let said: Vec<(NodeId, LockWord)> = std::mem::take(&mut self.said);
-        let sent = speech::messages(core, said).into_iter().map(LockStep::Send);
-        sent.chain(elects.then_some(LockStep::Elect)).collect()
+        LockSteps { send: speech::messages(core, said), elects }
     }
 }

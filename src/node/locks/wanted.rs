@@ -14,11 +14,11 @@ use super::side::BEHIND;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
 use crate::net::NoAnswer;
-use crate::node::command::CommandError;
+use crate::node::command::{CommandError, unanswered};
 use crate::node::fanout::Subscription;
 use crate::node::inbox::{InboxEvent, Queue};
 use crate::node::leadership::{Change, Feed, Leadership};
-use crate::node::running::{ANSWER, NodeHandle, unanswered};
+use crate::node::running::{ANSWER, NodeHandle};
 
 /// A name that this member wants, and holds from time to time. Dropped, the name is given back once all holds have ended,
 /// and the member wants it no more.

@@ -113,8 +113,8 @@ impl Processes {
     /// The last that acted under this name, with the token.
     fn last(&self, name: &str) -> Option<(usize, u64)> {
         let acted = self.acted.lock();
-        let of = acted.iter().filter(|((of, _), _)| of == name);
-        of.last().map(|((_, token), time)| (time.member, *token))
+        let mut of = acted.iter().filter(|((of, _), _)| of == name);
+        of.next_back().map(|((_, token), time)| (time.member, *token))
     }
 
     /// That nobody began to act under a name before the one before could act no more.
