@@ -5,6 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use electd_facts::held::LocksPage;
+use electd_facts::locks::LocksView;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -195,6 +197,35 @@ impl Client {
     /// If nobody answers there, or not as electd does.
     pub fn history(&self, address: &str) -> Result<History, ClientError> {
         self.get(address, "history")
+    }
+
+    /// A page of the locks that the node at this address knows: the one that begins after this name, or the first.
+    ///
+    /// # Errors
+    /// If nobody answers there, or not as electd does.
+    pub fn locks(&self, address: &str, after: Option<&str>) -> Result<LocksPage, ClientError> {
+        let query = after.map(|name| format!("?after={name}")).unwrap_or_default();
+        self.get(address, &format!("locks{query}"))
+    }
+
+    /// What the node at this address knows of the lock of this name.
+    ///
+    /// # Errors
+    /// If nobody answers there, or not as electd does.
+    pub fn lock(&self, address: &str, name: &str) -> Result<LocksView, ClientError> {
+        self.get(address, &format!("locks/{name}"))
+    }
+
+    /// Whether the node at this address holds the lock of this name, and may act by it.
+    ///
+    /// # Errors
+    /// If nobody answers there, or not as electd does.
+    pub fn holds(&self, address: &str, name: &str) -> Result<bool, ClientError> {
+        let path = format!("locks/{name}/leader");
+        let question = question(address, "GET", &path, "Connection: close\r\n", "");
+        let (code, text) = self.ask(address, &question, ANSWER, FROZEN)?;
+        let understood = if code == 503 { 200 } else { code };
+        understand::<LocksView>(address, understood, &text).map(|_| code == 200)
     }
 
     /// What the node at this address recorded of its elections.

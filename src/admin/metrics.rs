@@ -4,6 +4,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use electd_facts::locks::LocksView;
 use jiff::Timestamp;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::ConstCounter;
@@ -36,6 +37,7 @@ pub fn answer<H: Handle>(handle: &H, request: &Request) -> Response {
     state(&mut registry, &status);
     members(&mut registry, &status);
     messages(&mut registry, &status);
+    locks(&mut registry, &handle.locks());
     counted(&mut registry, &tally);
     process::figures(&mut registry, status.uptime_ms);
     let mut page = String::new();
@@ -153,6 +155,18 @@ fn messages(registry: &mut Registry, status: &Status) {
     }
     let help = "Connections of peers that were refused before a hello, on either side, by cause";
     registry.register("electd_refused", help, refused);
+}
+
+/// How many locks there are: a name has no series of its own, as there may be thousands.
+fn locks(registry: &mut Registry, locks: &LocksView) {
+    let held = Family::<Labels, Gauge>::default();
+    for (holder, count) in locks.held() {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        held.get_or_create(&vec![("holder", holder)]).set(count);
+    }
+    registry.register("electd_locks_held", "Locks by the member that holds them", held);
+    let help = "Locks that are wanted and that nobody holds, as far as this node knows";
+    registry.register("electd_locks_unheld", help, ConstGauge::new(locks.unheld()));
 }
 
 /// The counters since the start of the node.

@@ -34,6 +34,7 @@
 
 mod acceptor;
 mod answer;
+mod body;
 pub mod client;
 mod connection;
 pub mod control;
@@ -50,6 +51,7 @@ mod inbound;
 mod latest;
 mod line;
 pub mod listener;
+mod locks;
 mod metrics;
 mod order;
 mod page;

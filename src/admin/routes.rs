@@ -10,10 +10,11 @@ use crate::core::membership::MOST_MEMBERS;
 use crate::limits::{is_name, quote};
 use crate::node::handle::{Command, Handle};
 
+use super::body::{nothing, parse};
 use super::order::how_long;
 use super::request::Request;
 use super::response::Response;
-use super::{elections, metrics, page, peers, verdict, views};
+use super::{elections, locks, metrics, page, peers, verdict, views};
 
 /// A path, and what a client can do there.
 pub struct Route<H> {
@@ -28,6 +29,8 @@ pub struct Route<H> {
 pub enum Takes {
     /// `POST`: by its body.
     Post(fn(&[u8]) -> Result<Command, Response>),
+    /// `POST`: by its path and its body.
+    PostAt(fn(&Request, &[u8]) -> Result<Command, Response>),
     /// `DELETE`: by its path and its query.
     Delete(fn(&Request) -> Result<Command, Response>),
 }
@@ -58,6 +61,9 @@ impl<H: Handle> Route<H> {
         Route::shown("/metrics", metrics::answer),
         Route::shown("/elections/last", |_, _| Response::of("application/json", Vec::new())),
         Route::shown(ANY_ELECTION, |_, _| Response::of("application/json", Vec::new())),
+        Route::shown(locks::ALL, locks::all),
+        Route::shown(locks::ANY, locks::one),
+        Route::shown(locks::LEADER, locks::leader),
         Route::taken("/elections", |body| nothing(body, Command::Elect)),
         Route::taken("/drain", drain),
         Route::taken("/undrain", |body| nothing(body, Command::Undrain)),
@@ -73,6 +79,9 @@ impl<H: Handle> Route<H> {
         Route::taken("/members", add),
         Route::taken("/entries", entries),
         Route { path: ANY_MEMBER, shows: None, takes: Some(Takes::Delete(remove)) },
+        Route { path: locks::RELEASE, shows: None, takes: Some(Takes::PostAt(locks::release)) },
+        Route { path: locks::MOVE, shows: None, takes: Some(Takes::PostAt(locks::move_to)) },
+        Route { path: locks::FORGET, shows: None, takes: Some(Takes::PostAt(locks::forget)) },
     ];
 
     const fn shown(path: &'static str, show: fn(&H, &Request) -> Response) -> Route<H> {
@@ -89,7 +98,7 @@ impl<H: Handle> Route<H> {
             _ if path.strip_prefix(MEMBER).is_some_and(is_name) => ANY_MEMBER,
             _ if peers::asked(path).is_some() => ANY_PEER,
             _ if elections::named(path).is_some() => ANY_ELECTION,
-            path => path,
+            path => locks::kind(path).unwrap_or(path),
         };
         Route::ALL.iter().find(|route| route.path == path)
     }
@@ -124,7 +133,7 @@ impl<H: Handle> Route<H> {
 impl Takes {
     fn method(self) -> &'static str {
         match self {
-            Takes::Post(_) => "POST",
+            Takes::Post(_) | Takes::PostAt(_) => "POST",
             Takes::Delete(_) => "DELETE",
         }
     }
@@ -133,17 +142,10 @@ impl Takes {
     pub fn command(self, request: &Request, body: &[u8]) -> Result<Command, Response> {
         match self {
             Takes::Post(parse) => parse(body),
+            Takes::PostAt(parse) => parse(request, body),
             Takes::Delete(parse) => parse(request),
         }
     }
-}
-
-/// A command without a body.
-fn nothing(body: &[u8], command: Command) -> Result<Command, Response> {
-    #[derive(Default, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Nothing {}
-    parse::<Nothing>(body, "{}").map(|Nothing {}| command)
 }
 
 /// `POST /drain`.
@@ -263,16 +265,6 @@ fn remove(request: &Request) -> Result<Command, Response> {
 /// For how long something is to last.
 fn time(text: &str) -> Result<Duration, Response> {
     how_long(text).map_err(|why| Response::error(400, format!("\"for\": {why}")))
-}
-
-/// A body, or none at all, which stands for an empty document.
-fn parse<'a, T: Default + Deserialize<'a>>(body: &'a [u8], example: &str) -> Result<T, Response> {
-    if body.trim_ascii().is_empty() {
-        return Ok(T::default());
-    }
-    entry::object(body).map_err(|error| {
-        Response::error(400, format!("the body cannot be used: {error}; send {example} or nothing"))
-    })
 }
 
 #[cfg(test)]

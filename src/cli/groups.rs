@@ -11,7 +11,17 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ),
     (
         "Change",
-        &["resign", "switchover", "drain", "undrain", "pause", "resume", "member", "reload"],
+        &[
+            "resign",
+            "switchover",
+            "drain",
+            "undrain",
+            "pause",
+            "resume",
+            "member",
+            "lock",
+            "reload",
+        ],
     ),
     ("Learn and set up", &["demo", "simulate", "lab", "completions", "man", "help"]),
 ];
@@ -82,7 +92,7 @@ Options:
         let expected = [
             "Run a node: run exec init invite join check",
             "See: status leader health history trace record replay watch why",
-            "Change: resign switchover drain undrain pause resume member reload",
+            "Change: resign switchover drain undrain pause resume member lock reload",
             "Learn and set up: demo simulate lab completions man help",
         ];
         assert_eq!(names, expected);

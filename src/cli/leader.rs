@@ -3,9 +3,11 @@
 use clap::Args;
 use electd_facts::judge::{Judgement, Verdict};
 use electd_facts::majority;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::core::locks::table::LockName;
 use crate::core::settings::Quorum;
+use crate::exec::target::LockTarget;
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
 use super::args::{OutputArgs, OutputFormat};
@@ -13,7 +15,7 @@ use super::ask::{AskedNode, NodeArgs, answers, any_answer, judged, newest_leader
 use super::engine::NamedEngine;
 use super::error::CliError;
 use super::exit::Exit;
-use super::print;
+use super::{lock, print};
 
 /// Print the leader: its name, its address, its epoch.
 ///
@@ -24,15 +26,18 @@ use super::print;
 /// "quorum": "none" each part of a network that is cut may have a leader of its own, so every member has to answer, or
 /// not to answer in time: of a part that cannot be reached from here nothing is known.
 ///
+/// With --lock it prints who holds that lock, and the token, as the leader knows it.
+///
 /// Exit codes: 0 a leader is known; 1 nodes answer, and none knows a leader, or two or more lead: all of them are printed;
-/// 69 no node answers.
-/// With --check: 0 the node leads, 1 it does not, 69 unknown, for it does not answer.
+/// or nobody holds the lock; 69 no node answers.
+/// With --check: 0 the node leads, or holds the lock, 1 it does not, 69 unknown, for it does not answer.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   electd leader --config cluster.json      node-5  127.0.0.1:7105  epoch 7
   electd leader --config cluster.json --output json | jq -r .name
-  electd leader --check && run-the-backup  on the leading host alone")]
+  electd leader --check && run-the-backup  on the leading host alone
+  electd leader --lock backup --check      whether this host holds the lock")]
 pub struct LeaderArgs {
     #[command(flatten)]
     nodes: NodeArgs,
@@ -41,9 +46,9 @@ pub struct LeaderArgs {
     #[arg(long)]
     check: bool,
 
-    /// Of this lock, by the URL of the engine that decides on it, as for `exec`: print who holds it. With --check: exit
-    /// with 0 if a process of this host does.
-    #[arg(long, value_name = "URL")]
+    /// Ask for this lock rather than for the leadership of the cluster. With a URL, as for `exec`, the engine there decides
+    /// on it, and --check exits with 0 if a process of this host holds it.
+    #[arg(long, value_name = "NAME|URL")]
     lock: Option<String>,
 
     #[command(flatten)]
@@ -53,11 +58,14 @@ pub struct LeaderArgs {
 impl LeaderArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
-        if let Some(lock) = &self.lock {
-            return NamedEngine::new(lock, None)?.leader(self.check, self.output.output);
-        }
-        if self.check {
-            return self.check();
+        match self.lock.as_deref().map(lock::target).transpose()? {
+            Some(LockTarget::Engine(url)) => {
+                return NamedEngine::new(&url, None)?.leader(self.check, self.output.output);
+            }
+            Some(LockTarget::Name(lock)) if self.check => return self.check_lock(&lock),
+            Some(LockTarget::Name(lock)) => return self.holder(&lock),
+            None if self.check => return self.check(),
+            None => {}
         }
         let targets = self.nodes.targets()?;
         let quorum = targets.config.as_ref().map(|config| config.quorum);
@@ -85,10 +93,41 @@ impl LeaderArgs {
         let targets = self.nodes.own()?;
         let asked = targets.ask_for_any(&targets.client(None))?;
         let leading = asked.iter().any(|asked| asked.answer.as_ref().is_ok_and(Status::leads));
+        self.told(leading, &json!({ "leads": leading }))
+    }
+
+    /// The answer to --check.
+    fn told(&self, is_so: bool, document: &Value) -> Result<(), CliError> {
         if let OutputFormat::Json = self.output.output {
-            print::json(&json!({ "leads": leading }))?;
+            print::json(document)?;
         }
-        if leading { Ok(()) } else { Err(CliError::silent(Exit::No)) }
+        if is_so { Ok(()) } else { Err(CliError::silent(Exit::No)) }
+    }
+
+    /// Whether a node holds this lock, and may act by it.
+    fn check_lock(&self, lock: &LockName) -> Result<(), CliError> {
+        let targets = self.nodes.own()?;
+        let client = targets.client(None);
+        let asked = targets.ask_for_any(&client)?;
+        let holds = lock::ask(&asked, |address| client.holds(address, lock.as_str()))?;
+        self.told(holds, &json!({ "holds": holds }))
+    }
+
+    /// Prints who holds this lock.
+    fn holder(&self, lock: &LockName) -> Result<(), CliError> {
+        let targets = self.nodes.targets()?;
+        let client = targets.client(None);
+        let asked = targets.ask_for_any(&client)?;
+        let locks = lock::ask(&asked, |address| client.lock(address, lock.as_str()))?;
+        let known = locks.lock(lock.as_str());
+        match (&known.holder, self.output.output) {
+            (_, OutputFormat::Json) => print::json(&json!(known))?,
+            (Some(holder), OutputFormat::Table) => {
+                print::result(&format!("{holder}  token {}\n", known.token.unwrap_or_default()))?;
+            }
+            (None, OutputFormat::Table) => print::message(&locks.standing(lock.as_str())),
+        }
+        if known.holder.is_some() { Ok(()) } else { Err(CliError::silent(Exit::No)) }
     }
 }
 

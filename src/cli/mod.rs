@@ -37,6 +37,7 @@ mod keeper;
 mod keyboard;
 mod lab;
 mod leader;
+mod lock;
 mod log;
 mod look;
 mod manual;
@@ -125,6 +126,7 @@ enum CliCommand {
     #[command(flatten)]
     Operator(operator::Operator),
     Member(member::MemberArgs),
+    Lock(lock::LockArgs),
     Simulate(simulate::SimulateArgs),
     Lab(lab::LabArgs),
     Completions(completion::CompletionsArgs),
@@ -152,6 +154,7 @@ impl CliCommand {
             CliCommand::Why(why) => why.run(),
             CliCommand::Operator(operator) => operator.run(),
             CliCommand::Member(members) => members.run(),
+            CliCommand::Lock(lock) => lock.run(),
             CliCommand::Simulate(simulate) => simulate.run(),
             CliCommand::Lab(lab) => lab.run(),
             CliCommand::Completions(completions) => completions.run(),
@@ -291,6 +294,7 @@ mod tests {
             include_str!("../../docs/engines.md"),
             include_str!("../../docs/exec.md"),
             include_str!("../../docs/guarantees.md"),
+            include_str!("../../docs/locks.md"),
             include_str!("../../docs/membership.md"),
             include_str!("../../docs/operations.md"),
             include_str!("../../docs/security.md"),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use electd_facts::held;
 use electd_facts::hindrance::Hindrance;
 use electd_facts::hint::ClusterFlags;
 use electd_facts::led;
@@ -36,8 +37,12 @@ pub fn overview(asked: &[AskedNode], verbose: bool, flags: &ClusterFlags) -> Str
     let table = print::table(&HEADER, rows);
     let _ = write!(text, "\n{table}");
     let differ = judgement.differences.iter().map(ToString::to_string);
-    let last: Vec<String> =
-        since(asked).into_iter().chain(differ).chain(judgement.orders).collect();
+    let last: Vec<String> = since(asked)
+        .into_iter()
+        .chain(locks(asked))
+        .chain(differ)
+        .chain(judgement.orders)
+        .collect();
     if !last.is_empty() {
         let _ = writeln!(text, "\n{}", last.join("\n"));
     }
@@ -123,6 +128,12 @@ pub fn fraction(ms: Option<f64>) -> Option<String> {
 /// Since when the leader leads and why its predecessor stopped, as `electd history` says it.
 fn since(asked: &[AskedNode]) -> Option<String> {
     led::since(|| answers(asked), now())
+}
+
+/// How many locks are held, and by whom, as the leader knows it, or else another.
+fn locks(asked: &[AskedNode]) -> Option<String> {
+    let latest = answers(asked).max_by_key(|one| (one.leads(), one.leader.is_some(), one.epoch))?;
+    held::summary(&latest.locks_held)
 }
 
 #[cfg(test)]

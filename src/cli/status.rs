@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use crossbeam::channel::RecvTimeoutError;
+use electd_facts::held;
 use electd_facts::hint::ClusterFlags;
 use electd_facts::judge::{Judgement, Verdict};
 use electd_facts::orders;
@@ -208,6 +209,7 @@ fn facts(
     if let Some(differs) = &status.differs_from_file {
         facts.push(("members", differs.clone()));
     }
+    facts.extend(held::summary(&status.locks_held).map(|locks| ("locks", locks)));
     if let Some(halting) = &status.halting {
         let halter = halting.halter.iter().map(|name| ("halted by", name.clone()));
         facts.extend(halter.chain([("task", counted(halting.task_bytes, "byte"))]));

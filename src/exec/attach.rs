@@ -2,7 +2,7 @@
 //!
 //! | thread | does | ends with |
 //! |---|---|---|
-//! | `exec-N` | tells the leadership and each renewal, holds the leadership while a command runs | the connection, and the guard of the command |
+//! | `exec-N` | tells the leadership, or of a lock, and each renewal; holds that while a command runs | the connection, and the guard of the command |
 //! | `exec-N-in` | reads what the other says | the connection |
 //!
 //! A process that dies while its command runs is not the end of the command. Its guard then kills the command, and
@@ -10,10 +10,9 @@
 //! that file and passes the descriptor on, with one of the line to its coroner.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
-use std::io::{self, BufReader, Write};
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::{PermissionsExt, fchown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,21 +20,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crossbeam::channel::{Sender, bounded};
-use crossbeam::select;
 use log::warn;
 use parking_lot::Mutex;
 
 use super::address::spec::Address;
-use super::equipment::Equipment;
-use super::words::{FromExec, FromNode, PROTOCOL};
-use super::{clock, lock};
+use super::lock;
+use super::turns::LockTurns;
 use crate::calls::{Named, THREAD};
-use crate::local::lines;
 use crate::node::NodeHandle;
-use crate::node::attendance::{Attendance, JobRecord};
-use crate::node::handle::{Command, Handle};
-use crate::node::leadership::{Change, Hold, Leadership};
+use crate::node::attendance::Attendance;
 use crate::store::folder::Folder;
 
 /// How many processes may be attached simultaneously.
@@ -44,25 +37,19 @@ const MOST: u64 = 64;
 const WRITE: Duration = Duration::from_secs(1);
 /// So many addresses fit into the first line for certain.
 const MOST_SHOWN: usize = 32;
-/// Lines that wait to be parsed.
-const LINES: usize = 4;
 /// Between two looks whether a dead process's guard has ended.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long the node may take to hand over.
-const RESIGN: Duration = Duration::from_secs(5);
-const STACK: usize = 256 * 1024;
+
+mod connection;
+
+use connection::{AttachedConnection, AttachedTo, STACK};
 
 /// The processes that are attached to this node. Cheap to clone.
 #[derive(Clone)]
 pub struct Attached {
-    node: NodeHandle,
+    to: AttachedTo,
     /// The state folder.
     state: PathBuf,
-    /// The group whose users may use the control socket.
-    group: Option<u32>,
-    /// The addresses that the node itself holds while it leads.
-    addresses: Arc<[String]>,
-    attendance: Attendance,
     closing: Arc<AtomicBool>,
     lines: Arc<Mutex<BTreeMap<u64, AttachedLine>>>,
 }
@@ -83,8 +70,8 @@ impl Attached {
         attendance: Attendance,
     ) -> Attached {
         let addresses = addresses.iter().take(MOST_SHOWN).map(Address::to_string).collect();
-        let (closing, lines) = (Arc::default(), Arc::default());
-        Attached { node, state, group, addresses, attendance, closing, lines }
+        let to = AttachedTo { node, group, addresses, attendance, turns: LockTurns::default() };
+        Attached { to, state, closing: Arc::default(), lines: Arc::default() }
     }
 
     /// Takes a process in that asked for it on this connection. Does not wait for it.
@@ -131,27 +118,10 @@ impl Attached {
         Ok(())
     }
 
-    /// What the guard of a command needs that is about to begin. An older `exec` takes no descriptors, so that its guard
-    /// opens the file: the users of the control group may read that, and nobody certifies the death of this node.
-    fn equip(&self, lock: &Path, takes: bool) -> io::Result<(Option<Equipment>, File)> {
-        if takes {
-            let equipment = Equipment::new(lock, &self.attendance)?;
-            let watch = lock::watch(&equipment.lock)?;
-            return Ok((Some(equipment), watch));
-        }
-        let file = lock::take(lock)?;
-        if let Some(group) = self.group {
-            fchown(&file, None, Some(group))?;
-            file.set_permissions(Permissions::from_mode(0o640))?;
-        }
-        Ok((None, lock::watch(&file)?))
-    }
-
     /// The life of one connection.
     fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
-        let (job, reported, renewal) = (None, None, None);
-        let mut line = AttachedConnection { attached: self, stream, lock, job, reported, renewal };
-        if let Err(error) = line.run(number, input) {
+        let mut line = AttachedConnection::new(&self.to, stream, number, lock);
+        if let Err(error) = line.run(input) {
             log::debug!("the connection of exec-{number} ended: {error}");
         }
         let _ = stream.shutdown(Shutdown::Both);
@@ -191,161 +161,6 @@ impl Attached {
 fn join(line: AttachedLine) {
     if line.thread.join().is_err() {
         log::error!("the thread of an attached command panicked; this is a defect");
-    }
-}
-
-/// A command that may run: the leadership waits for it, and the coroner of this node knows of it.
-struct AttachedJob {
-    record: JobRecord,
-    hold: Hold,
-    /// The file that is locked while anything of it runs.
-    watch: File,
-}
-
-/// One connection.
-struct AttachedConnection<'a> {
-    attached: &'a Attached,
-    stream: &'a UnixStream,
-    /// The path of the file that is locked while its command runs.
-    lock: &'a Path,
-    /// The command that may run.
-    job: Option<AttachedJob>,
-    /// The last reported epoch and end of the leadership; (0, 0) for none.
-    reported: Option<(u64, u64)>,
-    /// The last reported time for which a renewal is valid.
-    renewal: Option<u64>,
-}
-
-impl AttachedConnection<'_> {
-    fn run(&mut self, number: u64, input: UnixStream) -> io::Result<()> {
-        let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ";
-        let mut stream = self.stream;
-        stream.write_all(format!("{head}{PROTOCOL}\r\n\r\n").as_bytes())?;
-        let name = self.lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let addresses = self.attached.addresses.to_vec();
-        let clock = Some(clock::own());
-        let (takes_failures, takes_clean, takes_late, gives) = (true, true, true, true);
-        let welcome = FromNode::Welcome {
-            lock: name,
-            addresses,
-            clock,
-            takes_failures,
-            takes_clean,
-            takes_late,
-            gives,
-        };
-        lines::write(self.stream, &welcome)?;
-        let node = &self.attached.node;
-        let changes = node.leadership_changes();
-        let (sender, lines) = bounded(LINES);
-        let builder = thread::Builder::new().name(format!("exec-{number}-in")).stack_size(STACK);
-        builder.spawn(move || hear(input, &sender)).named(THREAD)?; // it ends with the connection
-        loop {
-            self.tell()?;
-            let leads = self.reported != Some((0, 0));
-            // It is renewed with each heartbeat.
-            let pause = if leads { node.timing().heartbeat / 2 } else { Duration::from_secs(60) };
-            select! {
-                recv(changes) -> change => {
-                    if let Ok(Change::Ending { .. }) = change {
-                        lines::write(self.stream, &FromNode::Ending)?;
-                    }
-                }
-                recv(lines) -> word => match word {
-                    Ok(word) => self.obey(&word)?,
-                    Err(_) => return Ok(()),
-                },
-                default(pause) => {}
-            }
-        }
-    }
-
-    /// Tells the leadership, if it changed or was renewed.
-    fn tell(&mut self) -> io::Result<()> {
-        let leadership = self.attached.node.leadership();
-        let renewal = leadership.as_ref().and_then(Leadership::renewal);
-        let renewal = renewal.and_then(|time| u64::try_from(time.as_nanos()).ok());
-        let now = leadership.map_or((0, 0), |leads| (leads.epoch(), leads.until().0));
-        if self.reported == Some(now) && self.renewal == renewal {
-            return Ok(());
-        }
-        (self.reported, self.renewal) = (Some(now), renewal);
-        let word = match now {
-            (0, 0) => FromNode::DoesNotLead,
-            (epoch, until) => FromNode::Leads { epoch, until, renewal },
-        };
-        lines::write(self.stream, &word)
-    }
-
-    /// Holds the leadership for a command, if that can begin, and passes on what its guard needs.
-    fn hold(&mut self, most: Duration, takes: bool) -> io::Result<()> {
-        let (attached, stream) = (self.attached, self.stream);
-        let held = |is_held| lines::write(stream, &FromNode::Held(is_held));
-        let Some(record) = attached.attendance.begins(takes) else {
-            return held(false); // nobody would wait for its guard
-        };
-        let Ok(hold) = attached.node.hold_for(most) else {
-            record.ends_clean();
-            return held(false);
-        };
-        match attached.equip(self.lock, takes) {
-            Ok((equipment, watch)) => {
-                self.job = Some(AttachedJob { record, hold, watch });
-                self.tell()?; // as it stands now that it is held
-                let given: Vec<_> = equipment.iter().flat_map(Equipment::fds).collect();
-                lines::pass(stream, &FromNode::Held(true), &given)
-            }
-            Err(error) => {
-                record.ends_clean();
-                let why = error.to_string();
-                warn!("no command of electd exec can begin: {why}");
-                let answer = if takes { FromNode::Unable(why) } else { FromNode::Held(false) };
-                lines::write(stream, &answer)
-            }
-        }
-    }
-
-    fn obey(&mut self, word: &FromExec) -> io::Result<()> {
-        let node = &self.attached.node;
-        match word {
-            FromExec::Hold { most_ms, takes } => self.hold(Duration::from_millis(*most_ms), *takes),
-            FromExec::Clean => {
-                if let Some(job) = self.job.take() {
-                    job.record.ends_clean();
-                    drop(job.hold);
-                }
-                Ok(())
-            }
-            FromExec::Late { epoch } => {
-                node.note_late_renewal(*epoch);
-                Ok(())
-            }
-            FromExec::Ended => {
-                self.job = None;
-                Ok(())
-            }
-            FromExec::Failed { reason } => {
-                node.stand_back(reason);
-                lines::write(self.stream, &FromNode::Resigned(None))
-            }
-            FromExec::Resign => {
-                let done = node.command(Command::Resign { to: None }, RESIGN);
-                lines::write(
-                    self.stream,
-                    &FromNode::Resigned(done.err().map(|why| why.to_string())),
-                )
-            }
-        }
-    }
-}
-
-/// Reads what the process says, until the connection ends.
-fn hear(input: UnixStream, words: &Sender<FromExec>) {
-    let mut input = BufReader::new(input);
-    while let Ok(Some(word)) = lines::read(&mut input) {
-        if words.send(word).is_err() {
-            return;
-        }
     }
 }
 

@@ -116,7 +116,10 @@ impl<'a, L: Leader> Job<'a, L> {
         let (epoch, number) = (leadership.epoch(), begun.guard.as_raw_nonzero());
         info!(
             event = "job_started", epoch = epoch, guard = number.get(), every = true;
-            "{} in epoch {epoch}, guard {number}", plan.words()
+            "{} {} {}, guard {number}",
+            plan.words(),
+            if plan.lock.is_some() { "by" } else { "in" },
+            plan.term(epoch)
         );
         Ok(Job::begun(node, plan, leadership, begun))
     }
@@ -306,7 +309,7 @@ impl<'a, L: Leader> Job<'a, L> {
             };
         log!(
             level, event = "job_ended", epoch = epoch, how = how, why = why, every = true;
-            "{words} (epoch {epoch}, {how})"
+            "{words} ({}, {how})", self.plan.term(epoch)
         );
     }
 }

@@ -22,9 +22,10 @@ use thiserror::Error;
 use super::address::spec::Address;
 use super::equipment::Equipment;
 use super::leader::Leader;
-use super::words::{FromExec, FromNode};
+use super::words::{FromExec, FromNode, NoLockCause};
 use super::{clock, lock};
 use crate::calls::{Named, THREAD};
+use crate::core::locks::table::LockName;
 use crate::core::types::Time;
 use crate::local::lines::{self, GivenDescriptors, PassedLines};
 use crate::node::leadership::{Change, Feed, Leadership, Term};
@@ -89,6 +90,17 @@ pub enum Unattached {
         /// That of the node's.
         node: String,
     },
+    /// The node is of an earlier version.
+    #[error("it runs a version of electd that knows no locks: upgrade it")]
+    NoLocks,
+    /// The node does not want the lock.
+    #[error("{why}")]
+    NotWanted {
+        /// As one word.
+        cause: NoLockCause,
+        /// In words.
+        why: String,
+    },
     /// The node does not speak this protocol, or has ended the connection.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -96,11 +108,17 @@ pub enum Unattached {
 
 impl Remote {
     /// Speaks with a node over this connection, after its answer to the request; `first` is what was read of its
-    /// lines already. The node's state is in this folder.
+    /// lines already. The node's state is in this folder. With the name of a lock, commands run by that rather than by the
+    /// leadership of the node.
     ///
     /// # Errors
-    /// When the node has another clock, does not speak this protocol, or ends the connection.
-    pub fn start(stream: UnixStream, first: Vec<u8>, state: &Path) -> Result<Remote, Unattached> {
+    /// When the node has another clock, does not want the lock, does not speak this protocol, or ends the connection.
+    pub fn start(
+        stream: UnixStream,
+        first: Vec<u8>,
+        state: &Path,
+        by: Option<&LockName>,
+    ) -> Result<Remote, Unattached> {
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
         let (passed, given) = PassedLines::of(stream.try_clone()?);
@@ -112,6 +130,7 @@ impl Remote {
             takes_failures,
             takes_clean,
             takes_late,
+            takes_locks,
             gives,
         }) = lines::read(&mut input)?
         else {
@@ -120,6 +139,9 @@ impl Remote {
         let own = clock::own();
         if let Some(node) = clock.filter(|node| *node != own) {
             return Err(Unattached::Clock { own, node });
+        }
+        if let Some(name) = by {
+            want(name, takes_locks, &stream, &mut input)?;
         }
         // Nobody can ask this version for an address in a form that it cannot read.
         let addresses = addresses.iter().filter_map(|text| text.parse().ok()).collect();
@@ -156,6 +178,27 @@ impl Remote {
     }
 }
 
+/// Has the node want this lock, if it knows such. What it says before its answer is about its leadership.
+fn want(
+    name: &LockName,
+    takes_locks: bool,
+    stream: &UnixStream,
+    input: &mut impl io::BufRead,
+) -> Result<(), Unattached> {
+    if !takes_locks {
+        return Err(Unattached::NoLocks);
+    }
+    lines::write(stream, &FromExec::Lock { name: name.to_string() })?;
+    while let Some(word) = lines::read(input)? {
+        match word {
+            FromNode::WantsLock => return Ok(()),
+            FromNode::NoLock { cause, why } => return Err(Unattached::NotWanted { cause, why }),
+            _ => {}
+        }
+    }
+    Err(io::Error::other("it has ended the connection").into())
+}
+
 /// Takes note of what the node says, until the connection ends.
 fn listen(
     input: &mut impl io::BufRead,
@@ -170,6 +213,7 @@ fn listen(
                 let _ = held.try_send(HoldAnswer::Yes(given));
             }
             FromNode::Held(false) => _ = held.try_send(HoldAnswer::No),
+            FromNode::NoLock { why, .. } => warn!("the node does not want the lock: {why}"),
             FromNode::Unable(why) => _ = held.try_send(HoldAnswer::Unable(why)),
             FromNode::Resigned(why) => _ = resigned.try_send(why),
             word => take(Some(word), feed),

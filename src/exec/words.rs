@@ -36,6 +36,9 @@ pub enum FromNode {
         /// Whether the node takes [`FromExec::Late`]. An older node does not.
         #[serde(default)]
         takes_late: bool,
+        /// Whether the node takes [`FromExec::Lock`]. An older node does not.
+        #[serde(default)]
+        takes_locks: bool,
     },
     /// The node leads, and for how long if nothing renews that.
     Leads {
@@ -56,14 +59,42 @@ pub enum FromNode {
     Held(bool),
     /// The other answer to one that takes descriptors: why no command can begin.
     Unable(String),
+    /// The answer to [`FromExec::Lock`]: what comes after this is about the lock, with its token as the epoch. What came before
+    /// was about the leadership.
+    WantsLock,
+    /// The other answer: the node does not want the lock.
+    NoLock {
+        /// As one word.
+        cause: NoLockCause,
+        /// In words.
+        why: String,
+    },
     /// The answer to [`FromExec::Resign`], and to [`FromExec::Failed`]: why the node keeps leading, or nothing.
     Resigned(Option<String>),
+}
+
+/// Why a node does not want a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoLockCause {
+    /// The name breaks the rules of this node.
+    Name,
+    /// The cluster works without a majority.
+    QuorumNone,
+    /// Another reason, which may pass.
+    #[serde(other)]
+    Other,
 }
 
 /// A message of `exec`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromExec {
+    /// The node is to want the lock of this name: not the leadership is what the command runs by.
+    Lock {
+        /// As `--lock` has it.
+        name: String,
+    },
     /// A command is about to begin: the leadership is to wait for its end, at most this long.
     Hold {
         /// Milliseconds.
@@ -111,9 +142,9 @@ mod tests {
         assert_eq!(read::<T>(&mut lines).unwrap(), None);
     }
 
-    #[test]
-    fn lines_are_read_as_they_were_written() {
-        let older = FromNode::Welcome {
+    /// The first line of a node that says no more than it has to.
+    fn older() -> FromNode {
+        FromNode::Welcome {
             lock: "exec-1.lock".to_owned(),
             addresses: Vec::new(),
             clock: None,
@@ -121,7 +152,12 @@ mod tests {
             gives: false,
             takes_clean: false,
             takes_late: false,
-        };
+            takes_locks: false,
+        }
+    }
+
+    #[test]
+    fn lines_are_read_as_they_were_written() {
         let newer = FromNode::Welcome {
             lock: "exec-2.lock".to_owned(),
             addresses: vec!["a".to_owned()],
@@ -130,15 +166,16 @@ mod tests {
             takes_clean: true,
             takes_late: true,
             gives: true,
+            takes_locks: true,
         };
         for (word, line) in [
             (
-                &older,
-                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false,"takes_late":false}}"#,
+                &older(),
+                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false,"takes_late":false,"takes_locks":false}}"#,
             ),
             (
                 &newer,
-                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true,"takes_late":true}}"#,
+                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true,"takes_late":true,"takes_locks":true}}"#,
             ),
             (
                 &FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
@@ -150,6 +187,11 @@ mod tests {
             ),
             (&FromNode::DoesNotLead, r#""does_not_lead""#),
             (&FromNode::Ending, r#""ending""#),
+            (&FromNode::WantsLock, r#""wants_lock""#),
+            (
+                &FromNode::NoLock { cause: NoLockCause::QuorumNone, why: "so".to_owned() },
+                r#"{"no_lock":{"cause":"quorum_none","why":"so"}}"#,
+            ),
             (&FromNode::Held(true), r#"{"held":true}"#),
             (&FromNode::Unable("so".to_owned()), r#"{"unable":"so"}"#),
             (&FromNode::Resigned(None), r#"{"resigned":null}"#),
@@ -158,7 +200,9 @@ mod tests {
             is_written(word, line);
         }
         let reason = "code 3".to_owned();
+        let name = "backup".to_owned();
         for (word, line) in [
+            (FromExec::Lock { name }, r#"{"lock":{"name":"backup"}}"#),
             (FromExec::Hold { most_ms: 9, takes: true }, r#"{"hold":{"most_ms":9,"takes":true}}"#),
             (FromExec::Clean, r#""clean""#),
             (FromExec::Ended, r#""ended""#),
@@ -167,10 +211,18 @@ mod tests {
         ] {
             is_written(&word, line);
         }
+    }
+
+    #[test]
+    fn what_an_older_one_leaves_out_and_what_a_later_one_adds_is_understood() {
         let bare = read(&mut &b"{\"welcome\":{\"lock\":\"exec-1.lock\"}}"[..]).unwrap();
-        assert_eq!(bare, Some(older), "an older node says no more");
+        assert_eq!(bare, Some(older()), "an older node says no more");
         let hold = read(&mut &b"{\"hold\":{\"most_ms\":9}}"[..]).unwrap();
         assert_eq!(hold, Some(FromExec::Hold { most_ms: 9, takes: false }), "an older exec");
+        let later =
+            read(&mut &b"{\"no_lock\":{\"cause\":\"undeclared\",\"why\":\"so\"}}"[..]).unwrap();
+        let other = FromNode::NoLock { cause: NoLockCause::Other, why: "so".to_owned() };
+        assert_eq!(later, Some(other), "a later node has more causes");
     }
 
     #[test]

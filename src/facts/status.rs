@@ -115,19 +115,19 @@ pub struct Status {
     /// The last leadership that this node gave up by itself or by an order, and why; left out if it knows none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<GivenUp>,
-    /// What is wrong with the disk of this node, while the problem `storage` lasts; left out if nothing is, and of a node of an
-    /// earlier version.
+    /// What is wrong with the disk of this node, while the problem `storage` lasts; else left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskTrouble>,
-    /// What the clock of this node's host shows as it answers, in milliseconds since the Unix epoch; null of a node of an
-    /// earlier version.
+    /// How many locks each member holds, as far as this node knows; left out if none holds any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub locks_held: BTreeMap<String, u64>,
+    /// What the clock of this node's host shows now, in milliseconds since 1970; null of a node of an earlier version.
     #[serde(default)]
     pub clock_ms: Option<u64>,
     /// When the process that read this status asked for it, and when it had the answer, by its own clock in the same unit.
     #[serde(skip)]
     pub asked_ms: Option<(u64, u64)>,
-    /// The id of the latest event of `GET /events`: to be sent there as Last-Event-ID by a client that has
-    /// read this status and wants all that follows.
+    /// The id of the latest event: for `GET /events` the Last-Event-ID of a client that has read this status.
     pub last_event: Option<String>,
 }
 

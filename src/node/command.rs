@@ -5,11 +5,14 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::clock::{after, wall_clock_ms};
+use super::locks::LockOrder;
 use crate::core;
+use crate::core::locks::table::LockName;
 use crate::core::membership::{Member, MemberList, MembershipChange};
 use crate::core::message::{Done, Forwarded};
 use crate::core::types::{Drain, NodeId, Task};
 use crate::limits::is_reason;
+use crate::net::NoAnswer;
 
 /// A command to a node, from its HTTP interface or from a program that embeds it.
 ///
@@ -81,6 +84,13 @@ pub enum Command {
     },
     /// The cluster is not paused any more. Any node passes it on to the leader.
     Resume,
+    /// The cluster does something with the lock of this name. Any node passes it on.
+    Lock {
+        /// The name.
+        name: LockName,
+        /// What is to be done with it.
+        order: LockOrder,
+    },
     /// This node reads its configuration again.
     Reload,
     /// The leader of the halting algorithm hands out this task, of at most 64 KiB.
@@ -130,7 +140,7 @@ impl Command {
             Command::Undrain => core::OperatorCommand::Undrain,
             Command::Pause { length } => Forwarded::Pause { since, until: until(length) }.into(),
             Command::Resume => Forwarded::Resume.into(),
-            Command::Reload => return Ok(None),
+            Command::Reload | Command::Lock { .. } => return Ok(None),
             Command::HandOut { task } => core::OperatorCommand::HandOut { task: Task::new(task) },
         }))
     }
@@ -270,6 +280,15 @@ pub enum CommandError {
     /// The node, or the leader it asked, did not answer in time.
     #[error("{0}")]
     Unanswered(String),
+}
+
+/// The election thread gives no answer.
+pub(super) fn unanswered(why: NoAnswer) -> CommandError {
+    let what = match why {
+        NoAnswer::Late => "this node did not answer in time",
+        NoAnswer::Never => "this node is stopping",
+    };
+    CommandError::Unanswered(what.to_owned())
 }
 
 #[cfg(test)]

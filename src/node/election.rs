@@ -17,6 +17,7 @@ use log::{info, warn};
 use super::clock;
 use super::inbox::{CommandOrder, InboxEvent};
 use super::leadership::Change;
+use super::locks::side::LockSide;
 use super::members;
 use super::notes;
 use super::publish::Published;
@@ -42,6 +43,9 @@ pub struct ElectionLoop {
     core: Core,
     net: Net,
     store: StoreWriter,
+    locks: LockSide,
+    /// The order to stop, which waits until all names have been given back, and until when at most.
+    stopping: Option<(CommandOrder, Time)>,
     events: Receiver<InboxEvent>,
     /// Those who wait for an answer wait no longer than this lives.
     _answering: Answering,
@@ -73,7 +77,7 @@ impl ElectionLoop {
     pub fn new(
         core: Core,
         net: Net,
-        store: StoreWriter,
+        (store, locks): (StoreWriter, LockSide),
         (events, answering): (Receiver<InboxEvent>, Answering),
         published: Arc<Published>,
     ) -> ElectionLoop {
@@ -84,6 +88,8 @@ impl ElectionLoop {
             core,
             net,
             store,
+            locks,
+            stopping: None,
             events,
             _answering: answering,
             published,
@@ -117,6 +123,10 @@ impl ElectionLoop {
                 self.hold(number, most, &held);
             } else if let Some(InboxEvent::Unheld { number }) = event {
                 self.let_go(number);
+            } else if let Some(InboxEvent::Lock(request)) = event {
+                self.request_locks(request);
+            } else if let Some(InboxEvent::LocksStored(result)) = event {
+                self.locks_stored(result);
             } else if let Some(InboxEvent::Timed { timing, done }) = event {
                 self.net.set_failure(timing.failure);
                 self.turn(Input::Timed { timing });
@@ -127,6 +137,8 @@ impl ElectionLoop {
             // Queued events count before overdue timers: a heartbeat in the queue is no silence.
             if !waiting && self.core.deadline().is_some_and(|due| due <= clock::now()) {
                 self.turn(Input::Tick);
+            } else if self.locks.deadline(clock::now()).is_some_and(|due| due <= clock::now()) {
+                self.turn_locks(None);
             }
             if std::mem::take(&mut self.rings) {
                 self.published.ring();
@@ -136,6 +148,7 @@ impl ElectionLoop {
             self.published.calls.removed();
         }
         self.published.ring();
+        self.locks.stop();
         (self.net, self.store)
     }
 
@@ -202,24 +215,35 @@ impl ElectionLoop {
     fn timeout(&self) -> Duration {
         let alive = self.core.settings().timing.failure / 3;
         let now = clock::now();
-        self.core.deadline().map_or(alive, |due| due.since(now).min(alive))
+        let due = self.core.deadline().into_iter().chain(self.locks.deadline(now)).min();
+        due.map_or(alive, |due| due.since(now).min(alive))
     }
 
     fn input(&mut self, event: InboxEvent) -> Option<Input> {
         match event {
-            InboxEvent::Net(NetEvent::Input(input)) => Some(input),
+            InboxEvent::Net(NetEvent::Input(input)) => self.without_locks(input),
             InboxEvent::Net(NetEvent::Newcomer(newcomer)) => Some(self.net.admit(*newcomer)),
             InboxEvent::Stored(result) => {
-                result.ok().map(|number| Input::Persisted { number }) // the store logs failures
+                let number = result.ok()?; // the store logs failures
+                self.locks.durable(number);
+                Some(Input::Persisted { number })
             }
             InboxEvent::Sampled(outcome) => {
                 self.published.carry_on(|snapshot| snapshot.sampled(&outcome));
                 Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
             }
-            InboxEvent::Checked { healthy } => Some(Input::Checked { healthy }),
+            InboxEvent::Checked { healthy } => {
+                self.locks.checked(healthy);
+                Some(Input::Checked { healthy })
+            }
             InboxEvent::StandBack => Some(Input::StandBack),
-            InboxEvent::Held { .. } | InboxEvent::Unheld { .. } | InboxEvent::Timed { .. } => None, // taken before
-            InboxEvent::Order(CommandOrder { command, answer }) => {
+            InboxEvent::Held { .. }
+            | InboxEvent::Unheld { .. }
+            | InboxEvent::Lock(_)
+            | InboxEvent::LocksStored(_)
+            | InboxEvent::Timed { .. } => None, // taken before
+            InboxEvent::Order(order) => {
+                let CommandOrder { command, answer } = self.unless_locks_wait(order)?;
                 self.last_command += 1;
                 let id = CommandId(self.last_command);
                 self.answers.insert(id, answer);
@@ -268,6 +292,7 @@ impl ElectionLoop {
         for (number, record) in records {
             self.persist(number, record);
         }
+        self.turn_locks(None);
     }
 
     /// Publishes the state of the core before any message leaves: a leader that steps down stops saying
@@ -319,7 +344,8 @@ impl ElectionLoop {
         }
     }
 
-    fn persist(&self, number: u64, record: Durable) {
+    fn persist(&mut self, number: u64, record: Durable) {
+        self.locks.recorded(number, &record);
         let kept = KeptState { incarnation: self.core.incarnation(), durable: record };
         self.store.submit(number, StoreRecord { id: self.core.id(), kept });
     }
@@ -366,6 +392,7 @@ fn change_of(change: &Transition) -> Change {
     }
 }
 
+mod locking;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]

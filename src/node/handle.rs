@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use electd_facts::hint::ClusterFlags;
+use electd_facts::locks::LocksView;
 
 use super::events::EventLog;
 use super::history::HistoryEntry;
@@ -125,6 +126,21 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     fn task(&self) -> Option<Vec<u8>>;
+
+    /// The locks of the cluster, as this node knows them. Never waits for the election thread.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// for lock in &node.handle().locks().locks {
+    ///     println!("{}: {:?}", lock.name, lock.holder);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn locks(&self) -> Arc<LocksView> {
+        Arc::default()
+    }
 
     /// The flags by which commands reach this cluster, for the commands that its verdict names.
     fn flags(&self) -> ClusterFlags {

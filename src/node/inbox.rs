@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crossbeam::channel::Sender;
 
+use super::locks::request::LockRequest;
 use crate::core::OperatorCommand;
 use crate::core::message::{Done, Refusal};
 use crate::core::settings::Timing;
@@ -33,6 +34,10 @@ pub enum InboxEvent {
     Held { number: u64, most: Duration, held: Sender<()> },
     /// The hold with this number ends.
     Unheld { number: u64 },
+    /// The store of the locks.
+    LocksStored(Result<u64, StoreError>),
+    /// A program wants something of the locks.
+    Lock(LockRequest),
 }
 
 impl From<NetEvent> for InboxEvent {

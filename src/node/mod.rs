@@ -27,6 +27,7 @@ mod inbox;
 mod leaderless;
 pub mod leadership;
 mod leading;
+pub mod locks;
 #[cfg(test)]
 pub(crate) mod logged;
 pub mod members;
@@ -69,7 +70,7 @@ pub use fanout::Subscription;
 use inbox::{InboxEvent, Queue};
 pub use leading::{Lead, WorkEnd, while_leading};
 pub use prepare::Start;
-use prepare::{accepted, attend, listen, own_address, restore, settings};
+use prepare::{accepted, attend, listen, own_address, restore, restore_locks, settings};
 use publish::Published;
 use ranked::Ranks;
 pub use running::NodeHandle;
@@ -173,6 +174,7 @@ impl Node {
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
         let (store, restored) = restore(config, own, &settings, task)?;
+        let locks = restore_locks(config, own, &restored)?;
         alerts::introduce(config, own, restored.incarnation);
         certificates.introduce();
         let (file, flags) = (settings.members.clone(), members::flags_for(&config.file));
@@ -204,7 +206,8 @@ impl Node {
             let _ = queue.try_send(InboxEvent::StandBack); // the first event of an empty queue, before any hello
         }
         let secured = (socket.clone(), certificates.security());
-        let started = threads::start(config, core, store, secured, (queue, events), published);
+        let started =
+            threads::start(config, (core, store, locks), secured, (queue, events), published);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = PresentConfig::new(config.clone().into());
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
@@ -362,8 +365,7 @@ impl Node {
 
     fn end(&mut self, meanwhile: impl FnOnce()) {
         let Some(thread) = self.thread.take() else { return };
-        // Waits for the holders of the leadership.
-        let timeout = Duration::from_secs(1) + self.handle.published.longest_hold();
+        let timeout = Duration::from_secs(1) + self.handle.published.longest_hold(); // of all holders
         if self.is_removed() {
             meanwhile();
         } else if self

@@ -11,12 +11,14 @@ use super::error::StartError;
 use super::members;
 use crate::config::{Config, MemberConfig};
 use crate::core::death::{DeathCertificate, Secret};
+use crate::core::durable::Durable;
 use crate::core::restart::{KeptState, NoStart, Restored, restart};
 use crate::core::settings::Settings;
 use crate::core::types::{Incarnation, Task};
 use crate::coroner::attending::Coroner;
 use crate::coroner::estate::Estate;
 use crate::net::{OwnAddress, OwnListener};
+use crate::store::locks::{LocksFile, LocksRecord};
 use crate::store::{Store, StoreRecord};
 
 /// The settings that a start may add to the configuration.
@@ -36,6 +38,14 @@ pub struct Start {
     /// Only for the first start of a cluster of which some host is missing: a voter that lost its
     /// state has forgotten its votes.
     pub bootstrap: bool,
+}
+
+/// What the locks of a node start with.
+pub struct LocksStart {
+    pub file: LocksFile,
+    pub record: LocksRecord,
+    /// The record of the core.
+    pub restored: Durable,
 }
 
 /// How long the name service has to answer at a start.
@@ -88,6 +98,16 @@ pub fn restore(
     let kept = KeptState { incarnation: restored.incarnation, durable: restored.record.clone() };
     store.save(&StoreRecord { id: own.id, kept })?;
     Ok((store, restored))
+}
+
+/// Reads what this member stored of the locks. The caller has opened the store beside it.
+pub fn restore_locks(
+    config: &Config,
+    own: &MemberConfig,
+    restored: &Restored,
+) -> Result<LocksStart, StartError> {
+    let (file, record) = LocksFile::open(&config.state_dir(&own.name), own.id)?;
+    Ok(LocksStart { file, record, restored: restored.record.clone() })
 }
 
 /// The address of this member, which the others can dial as far as this host knows.

@@ -17,11 +17,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use electd_facts::hint::ClusterFlags;
+use electd_facts::locks::LocksView;
 
 use super::clock;
 use super::failures::Failures;
 use super::fanout::Fanout;
 use super::leadership::Feed;
+use super::locks::seen::LocksSeen;
 use super::members::only_lags;
 use super::problems::Sight;
 use super::words;
@@ -71,6 +73,8 @@ pub struct Published {
     pub measures: Measures,
     /// The leadership, for those who act on it.
     pub feed: Feed,
+    /// What the election thread shows of the locks.
+    pub locks: Arc<RwLock<LocksSeen>>,
     /// What the election thread took and did in elections.
     pub recorded: Recorded,
     /// All that it took and put out of late.
@@ -111,6 +115,7 @@ impl Published {
             calls: Calls::default(),
             measures: Measures::new(core, pace),
             feed: Feed::default(),
+            locks: Arc::default(),
             recorded: Recorded::new(now),
             taped: Taped::default(),
             realtime,
@@ -327,6 +332,13 @@ impl Published {
     /// The members of the cluster.
     pub fn members(&self) -> Arc<MemberList> {
         self.snapshot.read().list.clone()
+    }
+
+    /// The locks of the cluster.
+    pub fn locks_view(&self) -> LocksView {
+        let is_majority = self.settings.quorum == Quorum::Majority;
+        let seen = self.locks.read().clone();
+        seen.view(is_majority, self.leader(), &self.members())
     }
 
     /// The leader that this member names.

@@ -9,11 +9,11 @@ use crossbeam::channel::bounded;
 
 use super::NodeHandle;
 use super::clock;
+use super::command::unanswered;
 use super::countdown::Countdown;
 use super::failures::JobFailure;
 use super::handle::CommandError;
 use super::inbox::{CommandOrder, InboxEvent};
-use super::running::unanswered;
 use crate::core::OperatorCommand;
 use crate::core::membership::MembershipChange;
 use crate::core::message::{Done, Forwarded, Refusal};

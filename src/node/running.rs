@@ -7,8 +7,9 @@ use std::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::bounded;
-use electd_facts::{hint::ClusterFlags, unable};
+use electd_facts::{hint::ClusterFlags, locks::LocksView, unable};
 
+use super::command::unanswered;
 use super::events::EventLog;
 use super::fanout::Subscription;
 use super::handle::{Command, CommandError, Handle, Outcome};
@@ -30,7 +31,7 @@ use crate::net::{NoAnswer, ThreadEnd};
 use crate::trace::record::Record;
 
 /// How long the election thread may take to answer.
-const ANSWER: Duration = Duration::from_secs(5);
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
 /// The handle of a [`Node`](super::Node).
 ///
@@ -306,15 +307,6 @@ impl NodeHandle {
     }
 }
 
-/// The election thread gives no answer.
-pub(super) fn unanswered(why: NoAnswer) -> CommandError {
-    let what = match why {
-        NoAnswer::Late => "this node did not answer in time",
-        NoAnswer::Never => "this node is stopping",
-    };
-    CommandError::Unanswered(what.to_owned())
-}
-
 impl Handle for NodeHandle {
     fn status(&self) -> Status {
         self.published.status()
@@ -340,6 +332,10 @@ impl Handle for NodeHandle {
         self.published.watched().history.clone()
     }
 
+    fn locks(&self) -> Arc<LocksView> {
+        Arc::new(self.published.locks_view())
+    }
+
     fn record(&self) -> Record {
         self.published.record()
     }
@@ -355,6 +351,9 @@ impl Handle for NodeHandle {
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
         if let Command::Set { members, force: false } = &command {
             moving::await_answers(members, &self.status())?;
+        }
+        if let Command::Lock { name, order } = command {
+            return self.order_lock(name, order, timeout).map(Outcome::plain);
         }
         let (members, drained) = (self.published.members(), self.published.drain());
         let Some(order) = command.for_core(&members, self.published.leader(), drained.clone())?

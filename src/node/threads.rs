@@ -9,7 +9,9 @@ use crossbeam::channel::Receiver;
 use super::clock;
 use super::election::ElectionLoop;
 use super::inbox::{InboxEvent, Queue};
+use super::locks::side::LockSide;
 use super::members;
+use super::prepare::LocksStart;
 use super::publish::Published;
 use super::running::NodeHandle;
 use crate::calls::{Named, THREAD};
@@ -25,8 +27,7 @@ pub type ElectionThread = JoinHandle<(Net, StoreWriter)>;
 /// Starts them.
 pub fn start(
     config: &Config,
-    core: Core,
-    store: Store,
+    (core, store, locks): (Core, Store, LocksStart),
     (socket, security): (OwnListener, Security),
     (queue, events): (Queue, Receiver<InboxEvent>),
     published: Arc<Published>,
@@ -36,6 +37,12 @@ pub fn start(
     let store = StoreWriter::start(store, move |result| {
         let _ = stored.send(InboxEvent::Stored(result)); // the election thread may have ended
     })?;
+    let stored = queue.clone();
+    let LocksStart { file, record, restored } = locks;
+    let locks = StoreWriter::start(file, move |result| {
+        let _ = stored.send(InboxEvent::LocksStored(result)); // the election thread may have ended
+    })?;
+    let locks = LockSide::new(&core, &restored, (locks, record), published.locks.clone());
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();
@@ -49,7 +56,8 @@ pub fn start(
     let surroundings =
         net::NetworkContext::new(inbox, known, security, refusals, counters, realtime);
     let net = Net::start(socket, peers, config.timing.failure, surroundings, seed)?;
-    let election = ElectionLoop::new(core, net, store, (events, answering), published.clone());
+    let election =
+        ElectionLoop::new(core, net, (store, locks), (events, answering), published.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run()).named(THREAD)?;
     Ok((NodeHandle { published, events: queue, end }, thread))

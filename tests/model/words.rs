@@ -341,7 +341,7 @@ impl Listener {
         let mut hello = hello_of(self.peer());
         match self.random.below(4) {
             0 => hello.id = id(GHOST),
-            1 => hello.protocols = Protocols { lowest: 9, highest: 9 },
+            1 => hello.protocols = Protocols { lowest: 10, highest: 10 },
             2 => hello.to = id(GHOST),
             _ => {
                 hello.instance += 1; // another process, which may have started later

@@ -2,8 +2,13 @@
 
 use super::*;
 use crate::node::NodeHandle;
+use crate::node::locks::{LockName, LockOrder};
 
 type Routes = Route<NodeHandle>;
+
+/// What is wrong with a name of a lock.
+const NAME: &str =
+    "use 1 to 63 of the characters a-z 0-9 . _ -, the first of them a letter or a digit";
 
 fn request(line: &str) -> Request {
     let text = format!("{line} HTTP/1.1\r\nHost: n\r\n\r\n");
@@ -28,6 +33,9 @@ fn all_paths_are_listed_with_what_can_be_done_there() {
         "GET /metrics",
         "GET /elections/last",
         "GET /elections/EPOCH",
+        "GET /locks",
+        "GET /locks/NAME",
+        "GET /locks/NAME/leader",
         "POST /elections",
         "POST /drain",
         "POST /undrain",
@@ -41,6 +49,9 @@ fn all_paths_are_listed_with_what_can_be_done_there() {
         "POST /members",
         "POST /entries",
         "DELETE /members/NAME",
+        "POST /locks/NAME/release",
+        "POST /locks/NAME/move",
+        "POST /locks/NAME/forget",
     ];
     assert_eq!(Routes::lines(), expected);
 }
@@ -59,6 +70,14 @@ fn a_path_has_its_methods_and_one_with_a_name_is_any_of_its_kind() {
         ("/members", Some(takes)),
         ("/task", Some(both)),
         ("/members/node-2", Some("DELETE, OPTIONS")),
+        ("/locks", Some(shows)),
+        ("/locks/vip-7", Some(shows)),
+        ("/locks/vip-7/leader", Some(shows)),
+        ("/locks/vip-7/release", Some(takes)),
+        ("/locks/vip-7/move", Some(takes)),
+        ("/locks/vip-7/forget", Some(takes)),
+        ("/locks/vip-7/take", None),
+        ("/locks/vip-7/leader/x", None),
         ("/members/", None),
         ("/members/a/b", None),
         ("/peers/a/b/status", None),
@@ -100,6 +119,7 @@ fn each_body_is_a_command() {
     let drain =
         |length, reason: &str| Command::Drain { length, reason: reason.to_owned(), force: false };
     let to = || "b".to_owned();
+    let lock = |order| Command::Lock { name: LockName::new("vip-7").unwrap(), order };
     for (path, body, command) in [
         ("/elections", "", Command::Elect),
         ("/elections", " {} ", Command::Elect),
@@ -118,6 +138,9 @@ fn each_body_is_a_command() {
         ("/switchover", r#"{"to": "b", "clear": false}"#, Command::Switchover { to: to() }),
         ("/switchover", r#"{"clear": true}"#, Command::EndSwitchover),
         ("/task", " a\n", Command::HandOut { task: b" a\n".to_vec() }),
+        ("/locks/vip-7/release", "", lock(LockOrder::Release)),
+        ("/locks/vip-7/forget", "{}", lock(LockOrder::Forget)),
+        ("/locks/vip-7/move", r#"{"to": "b"}"#, lock(LockOrder::Move { to: to() })),
     ] {
         assert_eq!(commanded(path, body), Ok(command), "{path} {body}");
     }
@@ -161,6 +184,10 @@ fn a_body_that_cannot_be_used_is_told_what_can_be_sent() {
         ("/switchover", "", neither.clone()),
         ("/switchover", r#"{"clear": false}"#, neither.clone()),
         ("/switchover", r#"{"to": "b", "clear": true}"#, neither),
+        ("/locks/a/move", "", r#"the body names no member: send {"to": "NAME"}"#.to_owned()),
+        ("/locks/a/release", "7", unused(none, "{}")),
+        ("/locks/A/release", "", format!("\"A\" is no name of a lock: {NAME}")),
+        ("/locks//move", "", format!("\"\" is no name of a lock: {NAME}")),
         (
             "/members",
             "",

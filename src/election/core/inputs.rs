@@ -140,6 +140,7 @@ fn route(turn: &mut Turn<'_>, from: NodeId, envelope: Envelope) {
         Message::Forward { number, command } => forwarding::forwarded(turn, from, number, command),
         Message::Outcome { number, result } => forwarding::hear_outcome(turn, from, number, result),
         Message::List { list } => replication::list(turn, from, envelope.epoch, &list),
+        Message::Lock(_) => {} // the caller takes it
         Message::Listed { version } => replication::listed(&mut turn.cx, from, version),
         message => {
             own::tell_if_behind(&mut turn.cx, from);

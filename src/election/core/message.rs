@@ -13,7 +13,9 @@ pub use super::content::{
 };
 use super::death::DeathCertificate;
 pub use super::hello::{Agreement, Hello, Rejection};
+use super::locks::word::LockWord;
 use super::membership::{ListVersion, MemberList};
+use super::protocol::LOCKS;
 use super::settings::AlgorithmKind;
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
@@ -216,6 +218,8 @@ pub enum Message {
     },
     /// The reply to a forwarded command.
     Outcome { number: u64, result: Result<Done, Refusal> },
+    /// What members say to each other about locks: their callers take it, and it never comes to the core.
+    Lock(Vec<LockWord>),
     /// Ring: the travelling ballot, to the next live member clockwise (ELECTION of seed 004).
     Ballot(Ballot),
     /// Ring: the winner's announcement, once around (ELECTED of seed 004).
@@ -248,78 +252,6 @@ impl Kind {
     pub fn named(name: &str) -> Option<Kind> {
         Kind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
-
-    /// The name in traces and drawings, as the papers write it. JSON has older words for pre-votes and votes.
-    pub fn title(self) -> String {
-        let name = match self {
-            Kind::PreVote => "pre-vote",
-            Kind::PreVoteReply => "pre-vote-reply",
-            Kind::VoteRequest => "vote-request",
-            Kind::Vote => "vote",
-            Kind::Denial => "denial",
-            other => other.name(),
-        };
-        name.to_uppercase().replace('_', "-")
-    }
-
-    /// Whether it is a part of an election or of the end of a leadership: no sign of life, no news of what was missed.
-    pub fn is_of_an_election(self) -> bool {
-        use Kind::{
-            Acknowledge, Alive, Dead, Forward, Heartbeat, List, Listed, Outcome, Probe, Task,
-            Timing, View,
-        };
-        !matches!(
-            self,
-            Probe
-                | Alive
-                | Heartbeat
-                | Acknowledge
-                | View
-                | Dead
-                | Timing
-                | List
-                | Listed
-                | Task
-                | Forward
-                | Outcome
-        )
-    }
-
-    /// What a message of this kind means, for the legend of a drawing.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Kind::Election | Kind::Ballot => "the sender calls an election",
-            Kind::Answer => "the sender lives and ranks higher",
-            Kind::Lower => "the sender lives and ranks lower",
-            Kind::Coordinator => "the sender leads",
-            Kind::AreYouThere => "a question for a coordinator, or for a member of higher rank",
-            Kind::AreYouNormal => "the coordinator asks whether the receiver follows it",
-            Kind::Halt => "the receiver is to stop its work for a new round",
-            Kind::Elected | Kind::Lap => "a new leader is elected",
-            Kind::Ready => "the new leader hands out the task",
-            Kind::Reply => "the reply to a call",
-            Kind::Probe => "a question whether the receiver lives",
-            Kind::Alive => "the sender lives",
-            Kind::PreVote => "a candidate asks whether the receiver would vote for it",
-            Kind::PreVoteReply => "the reply to a pre-vote",
-            Kind::VoteRequest => "a candidate asks for the receiver's vote",
-            Kind::Vote => "the sender votes for the candidate",
-            Kind::Denial => "the sender denies the candidate its vote",
-            Kind::Heartbeat => "the leader lives",
-            Kind::Acknowledge => "the reply to a heartbeat",
-            Kind::View => "the greatest epoch that the sender knows, and its leader",
-            Kind::Preempt => "the leader is asked to hand over to a member of higher rank",
-            Kind::Release => "the sender leads no more",
-            Kind::Freed => "a candidate passes on that the leader released its epoch",
-            Kind::Dead => "the proof that a process has ended",
-            Kind::Timing => "the sender has other timings",
-            Kind::List => "the member list",
-            Kind::Listed => "the sender has stored the member list",
-            Kind::Task => "a newer task",
-            Kind::Forward => "a command for the leader",
-            Kind::Outcome => "what came of a command",
-        }
-    }
 }
 
 impl Message {
@@ -335,6 +267,7 @@ impl Message {
     /// The first version of the protocol that knows it: no member sends it to a member of an earlier version.
     pub fn since(&self) -> u32 {
         match self {
+            Message::Lock(_) => LOCKS,
             Message::Dead(_) => 7,
             Message::Timing { .. } => 6,
             Message::Forward { command, .. } => command.since(),
@@ -393,7 +326,8 @@ impl Message {
             | Message::Dead(_)
             | Message::Timing { .. }
             | Message::Forward { .. }
-            | Message::Outcome { .. } => Claims::default(),
+            | Message::Outcome { .. }
+            | Message::Lock(_) => Claims::default(),
         }
     }
 }

@@ -28,6 +28,7 @@ mod heartbeat;
 mod hello;
 mod inputs;
 mod job;
+mod kinds;
 mod leadership;
 pub mod locks;
 pub mod membership;

@@ -18,6 +18,9 @@ pub(super) const SET: u32 = 8;
 /// The first version whose heartbeats say that a leadership is about to end.
 pub(super) const ENDING: u32 = 8;
 
+/// The first version that knows locks.
+pub const LOCKS: u32 = 9;
+
 /// The versions that a member speaks.
 ///
 /// ```
@@ -37,8 +40,9 @@ impl Protocols {
     /// The versions of this build.
     ///
     /// 6 added TIMING, and the forwarding of pause, resume, switchover and its end; 7 added DEAD; 8 added the
-    /// forwarding of drains and of changes of names and addresses, and heartbeats that say that a leadership is about to end.
-    pub const OURS: Protocols = Protocols { lowest: 5, highest: 8 };
+    /// forwarding of drains and of changes of names and addresses, and heartbeats that say that a leadership is about to end;
+    /// 9 added LOCK.
+    pub const OURS: Protocols = Protocols { lowest: 5, highest: LOCKS };
 
     /// The version that two members use with each other. (C4)
     ///

@@ -222,9 +222,12 @@ mod tests {
     /// The JSON that members of this version wrote; never to be regenerated.
     const PROTOCOL_5: &str = include_str!("recorded/protocol-5.jsonl");
 
+    /// What version 9 added to it.
+    const PROTOCOL_9: &str = include_str!("recorded/protocol-9.jsonl");
+
     #[test]
     fn what_earlier_versions_wrote_is_read_for_ever() {
-        for line in PROTOCOL_5.lines() {
+        for line in PROTOCOL_5.lines().chain(PROTOCOL_9.lines()) {
             let bytes = line.as_bytes();
             let opening = matches!(decode_opening(bytes), Ok(Opening::Hello(_)));
             let read = opening || decode_reply(bytes).is_ok() || decode_message(bytes).is_ok();
@@ -317,8 +320,8 @@ mod tests {
 
     #[test]
     fn a_hello_of_another_version_is_refused_in_words_whatever_else_it_holds() {
-        let opening = decode_opening(br#"{"protocol": 9, "who": "knows"}"#).unwrap();
-        let reason = Rejection::Protocol { ours: Protocols::OURS.highest, theirs: 9 };
+        let opening = decode_opening(br#"{"protocol": 99, "who": "knows"}"#).unwrap();
+        let reason = Rejection::Protocol { ours: Protocols::OURS.highest, theirs: 99 };
         assert_eq!(opening, Opening::Reject(reason));
         let opening = decode_opening(br#"{"protocol": 2, "highest": 4}"#).unwrap();
         let reason = Rejection::Protocol { ours: Protocols::OURS.lowest, theirs: 4 };

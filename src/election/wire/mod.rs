@@ -5,6 +5,7 @@ mod codec;
 mod commands;
 mod frame;
 mod greeting;
+mod locks;
 mod members;
 mod mirror;
 mod schema;

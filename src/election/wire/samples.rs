@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::core::death::{DeathCertificate, DeathHash, Secret};
 use crate::core::departures::Departure;
+use crate::core::locks::table::{Life, LockHold, LockName, LockTable, TakingNote};
+use crate::core::locks::voter::{PromiseReport, TableRead};
+use crate::core::locks::word::{LockWant, LockWord};
 use crate::core::membership::{ListVersion, Member, MemberList, MembershipChange};
 use crate::core::message::{
     Agreement, Ballot, Candidate, Done, Envelope, Forwarded, Heartbeat, Hello, Lap, Liveness,
@@ -87,7 +90,7 @@ pub fn every_message() -> Vec<Message> {
         Message::List { list: Arc::new(present) },
         Message::Listed { version: list },
     ];
-    messages.extend([paused(), switched_over(), commands(member)].concat());
+    messages.extend([paused(), switched_over(), commands(member), vec![locks()]].concat());
     messages
 }
 
@@ -165,6 +168,44 @@ fn commands(member: Member) -> Vec<Message> {
         Message::Outcome { number, result: Ok(done) },
         Message::Outcome { number, result: Err(outranked) },
     ]
+}
+
+/// A message with each word about locks.
+fn locks() -> Message {
+    let (epoch, number, length) = (Epoch(7), 9, Duration::from_millis(400));
+    let version = ListVersion { epoch, counter: 5 };
+    let life = Life { member: id(3), incarnation: Incarnation(2) };
+    let name = |text| LockName::new(text).unwrap_or_else(|bad| unreachable!("{text}: {bad}"));
+    let note = TakingNote { incarnation: Incarnation(1), version };
+    let notes = [(id(3), note), (id(4), TakingNote::default())].into();
+    let held = [(name("backup"), LockHold { by: life, token: 4 })].into();
+    let list = ListVersion { epoch, counter: 2 };
+    let table = LockTable::from_parts(version, list, held, notes);
+    let table = Arc::new(table.unwrap_or_else(|bad| unreachable!("{bad}")));
+    let promises = PromiseReport { to_all: false, to: [life].into() };
+    let read = |table| TableRead { table, promises: promises.clone() };
+    let want = LockWant { weight: 1, prefer: 2 };
+    Message::Lock(vec![
+        LockWord::Read { epoch, list },
+        LockWord::Table { epoch, read: read(Some(table.clone())) },
+        LockWord::Table { epoch, read: read(None) },
+        LockWord::Later { epoch },
+        LockWord::Store { table: table.clone() },
+        LockWord::Stored { version },
+        LockWord::Waits { version, promises: promises.clone() },
+        LockWord::Done { table },
+        LockWord::Ask { number, life, known: version, length },
+        LockWord::Promise { number, to: life.incarnation, list },
+        LockWord::Want {
+            life,
+            wants: Arc::new([(name("vip-7"), want)].into()),
+            released: [(name("backup"), 4)].into(),
+            promises,
+        },
+        LockWord::Order { number, name: name("backup"), token: Some(4) },
+        LockWord::Order { number, name: name("backup"), token: None },
+        LockWord::Ordered { number, done: true },
+    ])
 }
 
 /// Everything that a command may come to.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{at_most, bounded, nanos, nanos_each};
 use super::mirror::mirrors;
 use crate::core::death::DeathCertificate;
+use crate::core::locks::word::{LockWord, MOST_WORDS};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
 use crate::core::message as core;
 use crate::core::message::{Ballot, Done, Forwarded, Heartbeat, Lap, Opinion, Refusal, View};
@@ -184,4 +185,5 @@ enum Message {
         number: u64,
         result: Result<Done, Refusal>,
     },
+    Lock(#[serde(deserialize_with = "at_most::<_, _, _, MOST_WORDS>")] Vec<LockWord>),
 }

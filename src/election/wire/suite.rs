@@ -160,12 +160,12 @@ fn what_is_no_message_is_refused_and_the_next_frame_is_read<T: Transport>() {
 
 /// A dialer of another version is refused, and gets the reason.
 fn another_version_is_refused_in_words<T: Transport>() {
-    let hello = frame(br#"{"protocol": 9, "who": "knows"}"#).to_vec();
+    let hello = frame(br#"{"protocol": 99, "who": "knows"}"#).to_vec();
     let (payloads, _) = read_all(&mut T::carry(vec![hello]));
     let Ok(Opening::Reject(reason)) = decode_opening(&payloads[0]) else { panic!("{payloads:?}") };
     let answer = encode_rejection(&reason).to_vec();
     let (payloads, _) = read_all(&mut T::carry(vec![answer]));
-    let expected = Rejection::Protocol { ours: Protocols::OURS.highest, theirs: 9 };
+    let expected = Rejection::Protocol { ours: Protocols::OURS.highest, theirs: 99 };
     assert_eq!(decode_reply(&payloads[0]).unwrap(), Reply::Reject(expected));
 }
 

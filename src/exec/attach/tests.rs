@@ -1,18 +1,25 @@
 //! A node that leads, and what the processes attached to it hear and obtain.
 
-use std::io::{BufRead, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Instant;
 
 use super::*;
 use crate::coroner::attending::Coroner;
+use crate::exec::clock;
 use crate::exec::leader::{Leader, OwnNode};
+use crate::exec::words::{FromExec, FromNode};
+use crate::local::lines;
 use crate::local::pair;
 use crate::local::passing::{self, Received};
 use crate::node::example::{Example, leader};
+use crate::node::handle::{Command, Handle};
+use crate::node::leadership::Change;
 use crate::node::logged::logged;
 use crate::testing::within::within;
+
+mod locks;
 
 /// Far longer than anything takes here.
 const LONG: Duration = Duration::from_secs(20);
@@ -123,7 +130,7 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
     let (lock, addresses) = ("exec-1.lock".to_owned(), vec!["10.0.0.9/24%eth0".to_owned()]);
     let file = folder.path().join(&lock);
     let (clock, takes_failures) = (Some(clock::own()), true);
-    let (takes_clean, takes_late, gives) = (true, true, true);
+    let (takes_clean, takes_late, takes_locks, gives) = (true, true, true, true);
     let welcome = FromNode::Welcome {
         lock,
         addresses,
@@ -131,6 +138,7 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
         takes_failures,
         takes_clean,
         takes_late,
+        takes_locks,
         gives,
     };
     assert_eq!(exec.hears(), welcome);

@@ -11,15 +11,25 @@ use crate::node::logged::logged;
 fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
     let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
     let clock = clock.map(str::to_owned);
-    let (takes_clean, takes_late, gives) = (takes_failures, takes_failures, true);
-    FromNode::Welcome { lock, addresses, clock, takes_failures, takes_clean, takes_late, gives }
+    let (takes_clean, takes_late, takes_locks, gives) =
+        (takes_failures, takes_failures, takes_failures, true);
+    FromNode::Welcome {
+        lock,
+        addresses,
+        clock,
+        takes_failures,
+        takes_clean,
+        takes_late,
+        takes_locks,
+        gives,
+    }
 }
 
 /// What becomes of the connection to a node that says this first.
 fn start(first: &FromNode) -> Result<Remote, Unattached> {
     let (own, node) = UnixStream::pair().unwrap();
     [first, &FromNode::DoesNotLead].iter().for_each(|word| lines::write(&node, word).unwrap());
-    Remote::start(own, Vec::new(), Path::new("state"))
+    Remote::start(own, Vec::new(), Path::new("state"), None)
 }
 
 /// A node that answers all that it is asked; and what it hears.
@@ -34,6 +44,7 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
         while let Ok(Some(word)) = lines::read(&mut lines) {
             let answer = match word {
                 FromExec::Hold { .. } => Some(FromNode::Held(true)),
+                FromExec::Lock { .. } => Some(FromNode::WantsLock),
                 FromExec::Clean | FromExec::Late { .. } | FromExec::Ended => None,
                 FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
             };
@@ -41,7 +52,7 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
             answer.iter().for_each(|answer| lines::write(&node, answer).unwrap());
         }
     });
-    (Remote::start(own, Vec::new(), Path::new("state")).unwrap(), heard)
+    (Remote::start(own, Vec::new(), Path::new("state"), None).unwrap(), heard)
 }
 
 /// A node of an earlier version would end the connection.
@@ -94,6 +105,40 @@ fn an_older_node_hands_over_where_it_cannot_stand_back() {
     assert_eq!(heard.try_iter().collect::<Vec<_>>(), [FromExec::Resign]);
 }
 
+/// What comes of a connection for a lock to a node that says this.
+fn start_with_lock(words: &[FromNode]) -> Result<Remote, Unattached> {
+    let (own, node) = UnixStream::pair().unwrap();
+    words.iter().for_each(|word| lines::write(&node, word).unwrap());
+    if words.len() < 3 {
+        node.shutdown(Shutdown::Write).unwrap();
+    }
+    let name = LockName::new("backup").unwrap();
+    let started = Remote::start(own, Vec::new(), Path::new("state"), Some(&name));
+    std::mem::forget(node); // it lives on
+    started
+}
+
+/// A node of an earlier version would run the command as for its leadership.
+#[test]
+fn a_command_by_a_lock_does_not_run_by_the_leadership() {
+    let leads = |epoch| FromNode::Leads { epoch, until: u64::MAX, renewal: None };
+    let words = [welcome(None, true), leads(7), FromNode::WantsLock, leads(9)];
+    let remote = start_with_lock(&words).unwrap();
+    assert_eq!(remote.shared.feed.leadership().map(|held| held.epoch()), Some(9));
+    let words = [welcome(None, true), leads(7), FromNode::WantsLock, FromNode::DoesNotLead];
+    assert!(start_with_lock(&words).unwrap().leadership().is_none());
+    let old = start_with_lock(&[welcome(None, false), leads(7)]).err().unwrap();
+    assert!(matches!(old, Unattached::NoLocks), "{old}");
+    let (cause, why) = (NoLockCause::QuorumNone, "so".to_owned());
+    let words = [welcome(None, true), leads(7), FromNode::NoLock { cause, why }];
+    let refused = start_with_lock(&words).err().unwrap();
+    assert!(
+        matches!(&refused, Unattached::NotWanted { cause: NoLockCause::QuorumNone, why } if why == "so"),
+        "{refused}"
+    );
+    assert!(start_with_lock(&words[..2]).is_err(), "it has ended");
+}
+
 /// A moment of its leadership would be another one here.
 #[test]
 fn a_node_with_another_clock_or_another_protocol_is_refused() {
@@ -121,12 +166,13 @@ fn what_a_node_says_first_is_kept() {
             gives: false,
             takes_clean: false,
             takes_late: false,
+            takes_locks: false,
         },
         FromNode::DoesNotLead,
     ];
     let mut first = Vec::new();
     words.iter().for_each(|word| lines::write(&mut first, word).unwrap());
-    let remote = Remote::start(own, first, Path::new("state")).unwrap();
+    let remote = Remote::start(own, first, Path::new("state"), None).unwrap();
     let expected =
         (Some(Path::new("state/exec-9.lock")), vec!["10.0.0.9/24%eth0".parse().unwrap()]);
     assert_eq!((remote.lock.as_deref(), remote.addresses.clone()), expected);
@@ -142,7 +188,7 @@ fn an_answer_that_came_too_late_answers_no_later_question() {
     let say = |word: &FromNode| lines::write(&far, word).unwrap();
     say(&welcome(None, true));
     say(&FromNode::DoesNotLead);
-    let node = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
+    let node = Remote::start(own, Vec::new(), Path::new("state"), None).unwrap();
     let changes = node.changes();
     say(&FromNode::Held(true));
     say(&FromNode::Resigned(None));
@@ -182,7 +228,7 @@ fn the_leadership_of_a_node_is_known_until_the_connection_ends() {
     };
     say(&welcome(None, true));
     leads(7);
-    let remote = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
+    let remote = Remote::start(own, Vec::new(), Path::new("state"), None).unwrap();
     let leadership = remote.leadership().unwrap();
     assert_eq!(leadership.epoch(), 7);
     assert_eq!(leadership.renewal(), Some(Duration::from_nanos(3)));
@@ -207,7 +253,7 @@ fn a_leadership_ends_here_with_the_node_that_led() {
     for word in [welcome(None, true), FromNode::Leads { epoch: 7, until, renewal: None }] {
         lines::write(&node, &word).unwrap();
     }
-    let remote = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
+    let remote = Remote::start(own, Vec::new(), Path::new("state"), None).unwrap();
     let (leadership, changes) = (remote.leadership().unwrap(), remote.changes());
     assert!(!remote.is_gone());
     drop(node);
@@ -221,7 +267,7 @@ fn not_leading() -> (Remote, UnixStream) {
     for word in [welcome(None, true), FromNode::DoesNotLead] {
         lines::write(&far, &word).unwrap();
     }
-    (Remote::start(own, Vec::new(), Path::new("state")).unwrap(), far)
+    (Remote::start(own, Vec::new(), Path::new("state"), None).unwrap(), far)
 }
 
 #[test]
@@ -268,7 +314,7 @@ fn equipped(gives: bool, answer: FromNode, given: &[&File]) -> io::Result<Equipm
         *of_node = gives;
     }
     [first, FromNode::DoesNotLead].iter().for_each(|word| lines::write(&far, word).unwrap());
-    let node = Remote::start(own, Vec::new(), folder.path()).unwrap();
+    let node = Remote::start(own, Vec::new(), folder.path(), None).unwrap();
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut lines = BufReader::new(far.try_clone().unwrap());

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::record::FORMAT;
 use crate::core::types::NodeId;
 
 /// Why state could not be read or written. None of these changes what was stored before.
@@ -66,7 +65,7 @@ pub enum StoreError {
     },
     /// The state file was written by a newer electd.
     #[error(
-        "the state file {} has format {found}, and this electd reads formats up to {FORMAT}: run \
+        "the state file {} has format {found}, and this electd reads formats up to {known}: run \
          the electd that wrote it, or a later one",
         .path.display()
     )]
@@ -75,6 +74,8 @@ pub enum StoreError {
         path: PathBuf,
         /// Its format.
         found: u64,
+        /// The newest that this electd reads.
+        known: u64,
     },
     /// The state file belongs to another member.
     #[error(
@@ -281,7 +282,7 @@ mod tests {
             ),
             (damaged(), is_damaged.to_owned()),
             (
-                StoreError::Newer { path: a.join("state.json"), found: 9 },
+                StoreError::Newer { path: a.join("state.json"), found: 9, known: 8 },
                 "the state file /data/a/state.json has format 9, and this electd reads formats up to 8: run the electd \
                  that wrote it, or a later one"
                     .to_owned(),

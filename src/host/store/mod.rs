@@ -8,6 +8,7 @@ mod error;
 mod fault;
 pub mod file;
 pub mod folder;
+pub mod locks;
 mod pace;
 mod place;
 mod record;
@@ -29,12 +30,13 @@ pub use pace::{Pace, disk_trouble, measure};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use record::fuzz;
 pub use record::{FORMAT, StoreRecord};
-pub use writer::StoreWriter;
+pub use writer::{RecordFile, StoreWriter};
 
 use crate::core::types::NodeId;
 use record::Unfit;
 
 const STATE: &str = "state.json";
+const LOCKS: &str = "locks.json";
 const LOCK: &str = "lock";
 
 /// The most bytes that a lock file may hold; the id of a process has fewer.
@@ -186,31 +188,38 @@ fn holder(lock: &File) -> String {
 
 /// Reads the state of this member; none if there is no such file.
 fn read(path: &Path, id: NodeId) -> Result<Option<StoreRecord>, StoreError> {
+    let Some(bytes) = read_whole(path)? else { return Ok(None) };
     let path = path.to_path_buf();
-    let bytes = match file::open(&path).and_then(|file| file::read(&file)) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => {
-            let reason = format!("it has more than {} bytes", file::LARGEST);
-            return Err(StoreError::Damaged { path, reason });
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(StoreError::Unreadable { path, source }),
-    };
     match StoreRecord::from_json(&bytes) {
         Ok(record) if record.id == id => Ok(Some(record)),
         Ok(record) => Err(StoreError::Foreign { path, found: record.id, expected: id }),
-        Err(Unfit::Newer(found)) => Err(StoreError::Newer { path, found }),
+        Err(Unfit::Newer(found)) => Err(StoreError::Newer { path, found, known: FORMAT }),
         Err(Unfit::Damaged(reason)) => Err(StoreError::Damaged { path, reason }),
+    }
+}
+
+/// Reads a file of a member; none if there is no such file.
+fn read_whole(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let path = path.to_path_buf();
+    match file::open(&path).and_then(|file| file::read(&file)) {
+        Ok(Some(bytes)) => Ok(Some(bytes)),
+        Ok(None) => {
+            let reason = format!("it has more than {} bytes", file::LARGEST);
+            Err(StoreError::Damaged { path, reason })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(StoreError::Unreadable { path, source }),
     }
 }
 
 /// Removes new files that a crash kept from being renamed. We hold the lock, so no other process writes
 /// them. electd wrote only regular files, so all others stay.
 fn remove_leftovers(dir: &Path) -> io::Result<()> {
-    let prefix = format!(".{STATE}.");
+    let prefixes = [STATE, LOCKS].map(|file| format!(".{file}."));
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        let named = entry.file_name().to_string_lossy().starts_with(&prefix);
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let named = prefixes.iter().any(|prefix| name.starts_with(prefix));
         if named && entry.file_type()?.is_file() {
             fs::remove_file(entry.path())?;
         }

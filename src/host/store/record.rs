@@ -43,7 +43,7 @@ pub const FORMAT: u64 = PAUSES;
 const CHECKED: u64 = 6;
 
 /// How much is said of what is wrong, in characters: it may quote a piece of the file.
-const REASON: usize = 200;
+pub(super) const REASON: usize = 200;
 
 /// The durable state of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl StoreRecord {
 const END: &[u8] = b"\n}";
 
 /// Adds the checksum as the last key of a record.
-fn sealed(mut json: Vec<u8>) -> Vec<u8> {
+pub(super) fn sealed(mut json: Vec<u8>) -> Vec<u8> {
     json.truncate(json.len() - END.len());
     let seal = seal(&json);
     json.extend(seal);
@@ -105,7 +105,7 @@ fn seal(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Takes the checksum off again, if it is right. No byte of the file may differ.
-fn unsealed(bytes: &[u8]) -> Result<Vec<u8>, Unfit> {
+pub(super) fn unsealed(bytes: &[u8]) -> Result<Vec<u8>, Unfit> {
     let start = bytes.len().saturating_sub(seal(&[]).len());
     let (json, found) = bytes.split_at(start);
     if found != seal(json) {

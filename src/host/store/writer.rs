@@ -17,42 +17,66 @@ use crate::calls::{Named, THREAD};
 /// How long a record that could not be written waits for the next try, unless a newer one comes.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Records to be made durable, each under a number that grows.
-type Slot = ArrayQueue<(u64, StoreRecord)>;
+/// A file that holds one record, which is replaced as a whole.
+pub trait RecordFile: Send + 'static {
+    type Record: Send + 'static;
 
-/// The handle of the thread that owns the [`Store`].
+    /// The name of the thread that waits for it.
+    const THREAD: &'static str;
+
+    /// Makes a record durable. Waits for the disk.
+    ///
+    /// # Errors
+    /// When that fails. The record stored before is intact.
+    fn save(&self, record: &Self::Record) -> Result<(), StoreError>;
+}
+
+impl RecordFile for Store {
+    type Record = StoreRecord;
+
+    const THREAD: &'static str = "store";
+
+    fn save(&self, record: &StoreRecord) -> Result<(), StoreError> {
+        Store::save(self, record)
+    }
+}
+
+/// Records to be made durable, each under a number that grows.
+type Slot<R> = ArrayQueue<(u64, R)>;
+
+/// The handle of the thread that owns the [`Store`], or another such file.
 ///
 /// Every record holds all state, so only the newest matters: one that still waits is replaced by
 /// the next.
 #[derive(Debug)]
-pub struct StoreWriter {
-    latest: Arc<Slot>,
+pub struct StoreWriter<F: RecordFile = Store> {
+    latest: Arc<Slot<F::Record>>,
     wake: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl StoreWriter {
+impl<F: RecordFile> StoreWriter<F> {
     /// Starts the thread. It calls `on_done` with the number of each record that became durable,
     /// and with it all smaller numbers are too; and with each failure, after which it tries again.
     ///
     /// # Errors
     /// When the system has no thread left.
     pub fn start(
-        store: Store,
+        store: F,
         on_done: impl Fn(Result<u64, StoreError>) + Send + 'static,
-    ) -> io::Result<StoreWriter> {
+    ) -> io::Result<StoreWriter<F>> {
         let latest = Arc::new(Slot::new(1));
         let (wake, woken) = channel::bounded(1);
         let work =
             StoreThread { store, latest: Arc::clone(&latest), woken, complaint: None, on_done };
         let thread =
-            thread::Builder::new().name("store".to_string()).spawn(|| work.run()).named(THREAD)?;
+            thread::Builder::new().name(F::THREAD.to_owned()).spawn(|| work.run()).named(THREAD)?;
         Ok(StoreWriter { latest, wake, thread })
     }
 
     /// Hands over a record under a number greater than all before, and never waits. False if the
     /// thread is gone.
-    pub fn submit(&self, number: u64, record: StoreRecord) -> bool {
+    pub fn submit(&self, number: u64, record: F::Record) -> bool {
         self.latest.force_push((number, record));
         // Full: the thread has yet to take an earlier call, and will find this record then.
         !matches!(self.wake.try_send(()), Err(TrySendError::Disconnected(())))
@@ -68,16 +92,16 @@ impl StoreWriter {
 }
 
 /// The thread's data.
-struct StoreThread<F> {
-    store: Store,
-    latest: Arc<Slot>,
+struct StoreThread<S: RecordFile, F> {
+    store: S,
+    latest: Arc<Slot<S::Record>>,
     woken: Receiver<()>,
     /// The failure that was logged last, while it lasts.
     complaint: Option<String>,
     on_done: F,
 }
 
-impl<F: Fn(Result<u64, StoreError>)> StoreThread<F> {
+impl<S: RecordFile, F: Fn(Result<u64, StoreError>)> StoreThread<S, F> {
     fn run(mut self) {
         let mut unsaved = None;
         loop {
@@ -99,7 +123,7 @@ impl<F: Fn(Result<u64, StoreError>)> StoreThread<F> {
     }
 
     /// Saves a record and reports how it went. Gives the record back if it is to be tried again.
-    fn save(&mut self, number: u64, record: StoreRecord) -> Option<(u64, StoreRecord)> {
+    fn save(&mut self, number: u64, record: S::Record) -> Option<(u64, S::Record)> {
         let result = self.store.save(&record);
         self.log(&result);
         let unsaved = result.is_err().then_some((number, record));

@@ -14,6 +14,7 @@ use crate::node::prepare::{self, restore};
 use crate::node::running::NodeHandle;
 use crate::rank::Sample;
 use crate::realtime::Realtime;
+use crate::store::locks::LocksFile;
 use crate::tls::Security;
 
 /// In which all is done.
@@ -43,6 +44,7 @@ pub fn stage(config: &Config, ago: Duration, change: impl FnOnce(&mut Settings))
     let address = prepare::own_address(config, own).unwrap();
     let socket: OwnListener = prepare::listen(config, own, address, &mut settings).unwrap();
     let begin = Time(clock::now().0 - u64::try_from(ago.as_nanos()).unwrap());
+    let durable = restored.record.clone();
     let core = Core::new(begin, settings, restored, 1);
     let (sender, events) = bounded(1024);
     let queue = Queue::new(sender, Realtime::default());
@@ -53,6 +55,12 @@ pub fn stage(config: &Config, ago: Duration, change: impl FnOnce(&mut Settings))
     let store =
         StoreWriter::start(store, move |result| _ = stored.send(InboxEvent::Stored(result)))
             .unwrap();
+    let (file, record) = LocksFile::open(&config.state_dir(&own.name), own.id).unwrap();
+    let stored = queue.clone();
+    let file =
+        StoreWriter::start(file, move |result| _ = stored.send(InboxEvent::LocksStored(result)))
+            .unwrap();
+    let locks = LockSide::new(&core, &durable, (file, record), published.locks.clone());
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();
@@ -67,7 +75,8 @@ pub fn stage(config: &Config, ago: Duration, change: impl FnOnce(&mut Settings))
     );
     let peers = members::peers(core.members(), core.id());
     let net = Net::start(socket, peers, config.timing.failure, surroundings, 1).unwrap();
-    let election = ElectionLoop::new(core, net, store, (events, answering), published.clone());
+    let election =
+        ElectionLoop::new(core, net, (store, locks), (events, answering), published.clone());
     Stage { election, handle: NodeHandle { published, events: queue, end } }
 }
 

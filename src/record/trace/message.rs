@@ -73,6 +73,7 @@ impl Narrator<'_> {
             Message::Listed { version } => format!("version {version}"),
             Message::Forward { command, .. } => format!("{command:?}"),
             Message::Outcome { result, .. } => format!("{result:?}"),
+            Message::Lock(words) => format!("{} words", words.len()),
             _ => return name,
         };
         format!("{name}({content})")

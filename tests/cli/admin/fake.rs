@@ -11,6 +11,7 @@ use electd::flight::document::Recording;
 use electd::node::events::{Event, EventKind, EventLog};
 use electd::node::handle::{Command, CommandError, Handle, Outcome};
 use electd::node::history::HistoryEntry;
+use electd::node::locks::LocksView;
 use electd::node::status::{LeaderStatus, MemberStatus, NodeRef, RankStatus, Status};
 use electd::node::tally::Tally;
 use electd::trace::record::Record;
@@ -37,6 +38,7 @@ pub struct State {
     pub tally: Arc<Tally>,
     pub history: Arc<Vec<HistoryEntry>>,
     pub record: Record,
+    pub locks: Arc<LocksView>,
     /// While a test holds this, no command is carried out and no record is told.
     pub gate: Arc<Mutex<()>>,
     /// The effects of a command.
@@ -73,6 +75,10 @@ impl Handle for FakeNode {
         Recording::new::<Vec<u8>>(self.record(), &[]).written()
     }
 
+    fn locks(&self) -> Arc<LocksView> {
+        self.0.lock().unwrap().locks.clone()
+    }
+
     fn task(&self) -> Option<Vec<u8>> {
         self.0.lock().unwrap().task.clone()
     }
@@ -104,6 +110,7 @@ impl FakeNode {
             tally: Arc::new(Tally::new(Histogram::new([0.001]))),
             history: Arc::default(),
             record: Record::default(),
+            locks: Arc::default(),
             gate: Arc::default(),
             effect: |_| {},
         })))

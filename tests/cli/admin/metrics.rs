@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use electd::node::locks::{LockEntry, LocksView};
 use electd::node::problems::ProblemKind;
 use electd::node::status::{HealthStatus, MemberStatus, MessageCount, PauseStatus, Problem};
 use electd::node::tally::Tally;
@@ -102,6 +103,13 @@ fn complete() -> FakeNode {
         state.status.epoch = 11;
         state.status.failures_tolerated = 12;
         state.status.failures_tolerated_at_most = 15;
+        let lock = |name: &str, holder: Option<&str>| LockEntry {
+            name: name.to_owned(),
+            holder: holder.map(str::to_owned),
+            ..LockEntry::default()
+        };
+        let locks = vec![lock("a", Some("node-2")), lock("b", None)];
+        state.locks = LocksView { locks, ..LocksView::default() }.into();
         state.status.lease_remaining_ms = Some(250);
         state.status.pause = Some(PauseStatus { since: String::new(), until: None });
         state.status.health = Some(HealthStatus::default());
@@ -209,6 +217,8 @@ fn each_figure_says_what_it_is() {
         "electd_is_leader Whether this node leads.",
         "electd_late_renewals_total How often a job was ended, as no renewal of the leadership came in time.",
         "electd_leader_changes_total How often another leader or epoch became known.",
+        "electd_locks_held Locks by the member that holds them.",
+        "electd_locks_unheld Locks that are wanted and that nobody holds, as far as this node knows.",
         "electd_leaderless_seconds_total For how long this node has known no leader in all.",
         "electd_lease_remaining_seconds For how long this leader may lead without another word from a majority.",
         "electd_messages_total Messages between members.",

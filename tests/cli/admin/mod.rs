@@ -11,6 +11,7 @@ mod elections;
 mod events;
 mod fake;
 mod limits;
+mod locks;
 mod members;
 mod metrics;
 mod orders;

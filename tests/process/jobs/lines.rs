@@ -45,7 +45,12 @@ pub struct Lines {
 impl Lines {
     /// An empty file beside that of the cluster.
     pub fn beside(cluster: &Cluster) -> Lines {
-        let path = cluster.file().with_file_name("lines");
+        Lines::named(cluster, "lines")
+    }
+
+    /// One of several such files.
+    pub fn named(cluster: &Cluster, name: &str) -> Lines {
+        let path = cluster.file().with_file_name(name);
         let lock = File::create(&path).unwrap();
         lock.lock().unwrap();
         let lines = Lines { path, known: RefCell::default(), _lock: lock };

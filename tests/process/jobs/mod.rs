@@ -15,6 +15,7 @@ mod frozen;
 mod guard;
 mod inherited;
 mod lines;
+mod locks;
 mod orders;
 mod orphans;
 mod outliving;

@@ -165,7 +165,8 @@ impl Peer {
         self.said.leads_with
     }
 
-    pub(in crate::core) fn protocol(&self) -> u32 {
+    /// The version of the protocol that it and this member speak.
+    pub fn protocol(&self) -> u32 {
         self.said.protocol
     }
 

@@ -86,6 +86,11 @@ impl Coordination {
         self.members.insert(life.member, HeardMember { life, heard: now, wants, released });
     }
 
+    /// What each member wants, as it last said.
+    pub fn wishes(&self) -> impl Iterator<Item = (NodeId, Arc<LockWants>)> {
+        self.members.iter().map(|(id, known)| (*id, known.wants.clone()))
+    }
+
     /// This life is certified to be over. (G7)
     pub fn bury(&mut self, life: Life) {
         let before = self.over.insert(life.member, life.incarnation);

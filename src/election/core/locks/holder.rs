@@ -59,6 +59,11 @@ impl LockHolder {
         self.table.as_ref().map(|table| table.version()).unwrap_or_default()
     }
 
+    /// The newest done table that it knows.
+    pub fn table(&self) -> Option<&Arc<LockTable>> {
+        self.table.as_ref()
+    }
+
     /// A coordinator, or a voter that knows it, says that this table is done. (G1)
     pub fn learn(&mut self, table: &Arc<LockTable>) {
         if self.table.is_some() && table.version() <= self.known() {

@@ -56,6 +56,8 @@ pub struct LockMember {
     coordination: Option<Coordination>,
     /// The longest promise that it makes.
     longest: Duration,
+    /// A longer one that it makes once the record of this number is durable.
+    longer: Option<(u64, Duration)>,
     leader: Option<(NodeId, Epoch)>,
     /// When it speaks next without being asked.
     beat: Time,
@@ -80,6 +82,7 @@ impl LockMember {
             wants: Arc::default(),
             coordination: None,
             longest,
+            longer: None,
             leader: None,
             beat: view.now,
             asked: BTreeMap::new(),
@@ -205,6 +208,9 @@ impl LockMember {
 
     fn kept(&mut self, number: u64, out: &mut Vec<LockOutput>) {
         self.records.1 = self.records.1.max(number);
+        if let Some((_, longer)) = self.longer.take_if(|(record, _)| *record <= number) {
+            self.longest = longer;
+        }
         let due: Vec<_> = self.waiting.extract_if(.., |(record, ..)| *record <= number).collect();
         due.into_iter().for_each(|(_, to, word)| self.say(to, word, out));
     }
@@ -384,5 +390,6 @@ impl LockMember {
     }
 }
 
+mod outside;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Locks: leaderships with names, which the elected leader hands out. No command uses them yet.
+//! Locks: leaderships with names, which the elected leader hands out.
 //!
 //! There is one table (`table.rs`), which says who holds which name. The leader is its *coordinator* (`coordinator.rs`): it
 //! adopts the newest table of a majority, and proposes changes. A *voter* (`voter.rs`) stores what a coordinator proposes,
@@ -13,7 +13,8 @@
 //! member may act.
 //!
 //! `member.rs` is one member of a cluster with all of these; `coordination.rs` has what it does while it coordinates, and
-//! `word.rs` what members say to each other. The simulator runs it beside the election (src/model/sim/named.rs).
+//! `word.rs` what members say to each other. A node runs it beside the election
+//! (src/node/locks), and so does the simulator (src/model/sim/named.rs).
 //!
 //! All of this is free of clocks, sockets, threads and files: the caller gives times, carries messages, and writes a voter's
 //! [`KeptTable`](voter::KeptTable) before it sends the answer that relies on it.

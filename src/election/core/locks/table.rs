@@ -10,8 +10,8 @@ use crate::core::membership::{ListVersion, MemberList};
 use crate::core::planted::Fault;
 use crate::core::types::{Incarnation, NodeId, Version};
 
-/// The most names of a cluster.
-pub const MOST_NAMES: usize = 10_000;
+/// The most names of a cluster: with the longest names their table has less than one frame holds.
+pub const MOST_NAMES: usize = 2_000;
 
 /// The name of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,7 +143,46 @@ pub struct LockTable {
     notes: BTreeMap<NodeId, TakingNote>,
 }
 
+/// Why the parts of a table from outside make none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadTable {
+    #[error("it has more than {MOST_NAMES} names")]
+    Names,
+    #[error("a token or a note is later than the table itself")]
+    Later,
+    #[error("it has no note for a member that holds a name")]
+    Unnoted,
+}
+
 impl LockTable {
+    /// A table from a disk or another member.
+    ///
+    /// # Errors
+    /// If no coordinator ever made it.
+    pub fn from_parts(
+        version: Version,
+        list: ListVersion,
+        held: BTreeMap<LockName, LockHold>,
+        notes: BTreeMap<NodeId, TakingNote>,
+    ) -> Result<LockTable, BadTable> {
+        if held.len() > MOST_NAMES {
+            return Err(BadTable::Names);
+        }
+        let late_token = held.values().any(|hold| hold.token > version.counter);
+        if late_token || notes.values().any(|note| note.version > version) {
+            return Err(BadTable::Later);
+        }
+        if held.values().any(|hold| !notes.contains_key(&hold.by.member)) {
+            return Err(BadTable::Unnoted);
+        }
+        Ok(LockTable { version, list, held, notes })
+    }
+
+    /// All notes.
+    pub fn notes(&self) -> impl ExactSizeIterator<Item = (NodeId, TakingNote)> {
+        self.notes.iter().map(|(member, note)| (*member, *note))
+    }
+
     pub fn version(&self) -> Version {
         self.version
     }
@@ -154,6 +193,11 @@ impl LockTable {
 
     pub fn get(&self, name: &LockName) -> Option<LockHold> {
         self.held.get(name).copied()
+    }
+
+    /// Whether nobody holds anything.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
     }
 
     /// All names that somebody holds, in their order.

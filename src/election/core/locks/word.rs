@@ -9,6 +9,9 @@ use super::voter::{PromiseReport, TableRead};
 use crate::core::membership::ListVersion;
 use crate::core::types::{Epoch, Incarnation, Version};
 
+/// The most words of one message.
+pub const MOST_WORDS: usize = 1000;
+
 /// How much a member wants a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LockWant {
@@ -75,4 +78,61 @@ pub enum LockWord {
         released: BTreeMap<LockName, u64>,
         promises: PromiseReport,
     },
+    /// A member passes on what its operator wants of another: with a token, that the other gives the name back which it
+    /// holds under that; without one, that it comes before all other candidates for a while. Expects
+    /// [`LockWord::Ordered`]. The callers of members carry this out, not the members themselves.
+    Order {
+        number: u64,
+        name: LockName,
+        token: Option<u64>,
+    },
+    /// Whether the receiver does that: it holds the name under that token, or wants it.
+    Ordered {
+        number: u64,
+        done: bool,
+    },
+}
+
+impl LockWord {
+    /// The table in it, which makes it long.
+    pub fn table(&self) -> Option<&Arc<LockTable>> {
+        match self {
+            LockWord::Table { read, .. } => read.table.as_ref(),
+            LockWord::Store { table } | LockWord::Done { table } => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The greatest epoch and the greatest number that its sender claims, and its receiver may keep.
+    pub fn claims(&self) -> (Epoch, u64) {
+        match self {
+            LockWord::Read { epoch, list } => ((*epoch).max(list.epoch), list.counter),
+            LockWord::Table { epoch, read } => {
+                let version = read.table.as_ref().map(|table| table.version()).unwrap_or_default();
+                ((*epoch).max(version.epoch), version.counter)
+            }
+            LockWord::Later { epoch } => (*epoch, 0),
+            LockWord::Store { table } | LockWord::Done { table } => {
+                (table.version().epoch, table.version().counter)
+            }
+            LockWord::Stored { version } | LockWord::Waits { version, .. } => {
+                (version.epoch, version.counter)
+            }
+            LockWord::Ask { known, .. } => (known.epoch, known.counter),
+            LockWord::Want { released, .. } => {
+                (Epoch(0), released.values().copied().max().unwrap_or(0))
+            }
+            LockWord::Promise { .. } | LockWord::Order { .. } | LockWord::Ordered { .. } => {
+                (Epoch(0), 0)
+            }
+        }
+    }
+
+    /// The incarnation that its sender says it has.
+    pub fn life(&self) -> Option<Life> {
+        match self {
+            LockWord::Ask { life, .. } | LockWord::Want { life, .. } => Some(*life),
+            _ => None,
+        }
+    }
 }

@@ -1,0 +1,330 @@
+//! The JSON of words about locks, and of the table, which a voter's disk holds in the same form.
+//!
+//! A table is judged whole as it is read: its names, their number, and whether a coordinator can have made it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::bounds::{at_most, bounded, bounded_if_any, nanos};
+use crate::core::locks::table::{Life, LockHold, LockName, LockTable, MOST_NAMES, TakingNote};
+use crate::core::locks::voter::{PromiseReport, TableRead};
+use crate::core::locks::word::{LockWant, LockWord};
+use crate::core::membership::{ListVersion, MOST_MEMBERS, MOST_REMOVED};
+use crate::core::types::{Epoch, Incarnation, NodeId, Version};
+
+/// The most members that a table notes: all of a list, and all that it remembers as removed.
+const MOST_NOTED: usize = MOST_MEMBERS + MOST_REMOVED;
+
+/// The most lives that a voter supports: those of a member that restarts again and again run out.
+const MOST_LIVES: usize = 4 * MOST_MEMBERS;
+
+impl Serialize for LockName {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.as_str().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for LockName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LockName, D::Error> {
+        LockName::new(&Cow::<str>::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+/// The form of a table. A member is named once; holds and notes say its place among the members.
+#[derive(Serialize, Deserialize)]
+struct TableForm {
+    version: Version,
+    list: ListVersion,
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
+    members: Vec<NodeId>,
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+    held: Vec<(LockName, u32, Incarnation, NumberForm)>,
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
+    notes: Vec<(u32, Incarnation, Version)>,
+}
+
+/// A number that is never above the greatest.
+#[derive(Serialize, Deserialize)]
+struct NumberForm(#[serde(deserialize_with = "bounded")] u64);
+
+impl Serialize for LockTable {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let members: Vec<NodeId> = self.notes().map(|(member, _)| member).collect();
+        // A note is there for each holder; were it not, the place would be none, and the table refused.
+        let place = |member: NodeId| members.binary_search(&member).unwrap_or(members.len()) as u32;
+        let held = self.iter().map(|(name, LockHold { by, token })| {
+            (name.clone(), place(by.member), by.incarnation, NumberForm(token))
+        });
+        let notes =
+            self.notes().map(|(member, note)| (place(member), note.incarnation, note.version));
+        let (held, notes) = (held.collect(), notes.collect());
+        TableForm { version: self.version(), list: self.list(), members, held, notes }.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for LockTable {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LockTable, D::Error> {
+        let TableForm { version, list, members, held, notes } = TableForm::deserialize(from)?;
+        let at = |place: u32| {
+            members.get(place as usize).copied().ok_or_else(|| D::Error::custom("no such member"))
+        };
+        let (names, noted) = (held.len(), notes.len());
+        let hold = |(name, place, incarnation, token): (LockName, _, _, NumberForm)| {
+            let by = Life { member: at(place)?, incarnation };
+            Ok((name, LockHold { by, token: token.0 }))
+        };
+        let note = |(place, incarnation, version): (u32, _, _)| {
+            Ok((at(place)?, TakingNote { incarnation, version }))
+        };
+        let held: BTreeMap<LockName, LockHold> =
+            held.into_iter().map(hold).collect::<Result<_, D::Error>>()?;
+        let notes: BTreeMap<NodeId, TakingNote> =
+            notes.into_iter().map(note).collect::<Result<_, D::Error>>()?;
+        if (held.len(), notes.len()) != (names, noted) {
+            return Err(D::Error::custom("a name or a note is there twice"));
+        }
+        LockTable::from_parts(version, list, held, notes).map_err(D::Error::custom)
+    }
+}
+
+/// The form of a report of promises.
+#[derive(Serialize, Deserialize)]
+struct ReportForm {
+    to_all: bool,
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_LIVES>")]
+    to: Vec<(NodeId, Incarnation)>,
+}
+
+impl From<&PromiseReport> for ReportForm {
+    fn from(report: &PromiseReport) -> ReportForm {
+        let to = report.to.iter().map(|life| (life.member, life.incarnation)).collect();
+        ReportForm { to_all: report.to_all, to }
+    }
+}
+
+impl From<ReportForm> for PromiseReport {
+    fn from(form: ReportForm) -> PromiseReport {
+        let life = |(member, incarnation)| Life { member, incarnation };
+        PromiseReport {
+            to_all: form.to_all,
+            to: form.to.into_iter().map(life).collect::<BTreeSet<_>>(),
+        }
+    }
+}
+
+/// The forms of the words.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WordForm {
+    Read {
+        epoch: Epoch,
+        list: ListVersion,
+    },
+    Table {
+        epoch: Epoch,
+        table: Option<Arc<LockTable>>,
+        promises: ReportForm,
+    },
+    Later {
+        epoch: Epoch,
+    },
+    Store {
+        table: Arc<LockTable>,
+    },
+    Stored {
+        version: Version,
+    },
+    Waits {
+        version: Version,
+        promises: ReportForm,
+    },
+    Done {
+        table: Arc<LockTable>,
+    },
+    Ask {
+        #[serde(deserialize_with = "bounded")]
+        number: u64,
+        life: (NodeId, Incarnation),
+        known: Version,
+        #[serde(rename = "length_ns", with = "nanos")]
+        length: Duration,
+    },
+    Promise {
+        #[serde(deserialize_with = "bounded")]
+        number: u64,
+        to: Incarnation,
+        list: ListVersion,
+    },
+    Want {
+        life: (NodeId, Incarnation),
+        /// Name, weight and preference.
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        wants: Vec<(LockName, u32, u32)>,
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        released: Vec<(LockName, NumberForm)>,
+        promises: ReportForm,
+    },
+    Order {
+        #[serde(deserialize_with = "bounded")]
+        number: u64,
+        name: LockName,
+        #[serde(deserialize_with = "bounded_if_any")]
+        token: Option<u64>,
+    },
+    Ordered {
+        #[serde(deserialize_with = "bounded")]
+        number: u64,
+        done: bool,
+    },
+}
+
+impl From<&LockWord> for WordForm {
+    fn from(word: &LockWord) -> WordForm {
+        let pair = |life: &Life| (life.member, life.incarnation);
+        match word {
+            LockWord::Read { epoch, list } => WordForm::Read { epoch: *epoch, list: *list },
+            LockWord::Table { epoch, read: TableRead { table, promises } } => {
+                WordForm::Table { epoch: *epoch, table: table.clone(), promises: promises.into() }
+            }
+            LockWord::Later { epoch } => WordForm::Later { epoch: *epoch },
+            LockWord::Store { table } => WordForm::Store { table: table.clone() },
+            LockWord::Stored { version } => WordForm::Stored { version: *version },
+            LockWord::Waits { version, promises } => {
+                WordForm::Waits { version: *version, promises: promises.into() }
+            }
+            LockWord::Done { table } => WordForm::Done { table: table.clone() },
+            LockWord::Ask { number, life, known, length } => {
+                WordForm::Ask { number: *number, life: pair(life), known: *known, length: *length }
+            }
+            LockWord::Promise { number, to, list } => {
+                WordForm::Promise { number: *number, to: *to, list: *list }
+            }
+            LockWord::Want { life, wants, released, promises } => WordForm::Want {
+                life: pair(life),
+                wants: (wants.iter())
+                    .map(|(name, want)| (name.clone(), want.weight, want.prefer))
+                    .collect(),
+                released: (released.iter())
+                    .map(|(name, token)| (name.clone(), NumberForm(*token)))
+                    .collect(),
+                promises: promises.into(),
+            },
+            LockWord::Order { number, name, token } => {
+                WordForm::Order { number: *number, name: name.clone(), token: *token }
+            }
+            LockWord::Ordered { number, done } => {
+                WordForm::Ordered { number: *number, done: *done }
+            }
+        }
+    }
+}
+
+impl From<WordForm> for LockWord {
+    fn from(form: WordForm) -> LockWord {
+        let life = |(member, incarnation)| Life { member, incarnation };
+        match form {
+            WordForm::Read { epoch, list } => LockWord::Read { epoch, list },
+            WordForm::Table { epoch, table, promises } => {
+                let read = TableRead { table, promises: promises.into() };
+                LockWord::Table { epoch, read }
+            }
+            WordForm::Later { epoch } => LockWord::Later { epoch },
+            WordForm::Store { table } => LockWord::Store { table },
+            WordForm::Stored { version } => LockWord::Stored { version },
+            WordForm::Waits { version, promises } => {
+                LockWord::Waits { version, promises: promises.into() }
+            }
+            WordForm::Done { table } => LockWord::Done { table },
+            WordForm::Ask { number, life: of, known, length } => {
+                LockWord::Ask { number, life: life(of), known, length }
+            }
+            WordForm::Promise { number, to, list } => LockWord::Promise { number, to, list },
+            WordForm::Want { life: of, wants, released, promises } => {
+                let want = |(name, weight, prefer)| (name, LockWant { weight, prefer });
+                let wants = Arc::new(wants.into_iter().map(want).collect());
+                let released = released.into_iter().map(|(name, token)| (name, token.0)).collect();
+                LockWord::Want { life: life(of), wants, released, promises: promises.into() }
+            }
+            WordForm::Order { number, name, token } => LockWord::Order { number, name, token },
+            WordForm::Ordered { number, done } => LockWord::Ordered { number, done },
+        }
+    }
+}
+
+impl Serialize for LockWord {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        WordForm::from(self).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for LockWord {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LockWord, D::Error> {
+        WordForm::deserialize(from).map(LockWord::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::core::message::Message;
+    use crate::limits::GREATEST;
+    use crate::wire::frame::MAX_FRAME;
+    use crate::wire::samples::{envelope, id};
+    use crate::wire::{decode_message, encode_message};
+
+    #[test]
+    fn the_largest_table_fits_into_a_frame() {
+        let version = Version { epoch: Epoch(GREATEST), counter: GREATEST };
+        let members = (0..(MOST_MEMBERS + MOST_REMOVED) as u128).map(id);
+        let note = TakingNote { incarnation: Incarnation(GREATEST), version };
+        let notes: BTreeMap<NodeId, TakingNote> = members.map(|id| (id, note)).collect();
+        let last = *notes.last_key_value().expect("there are many").0;
+        let by = Life { member: last, incarnation: Incarnation(1 << 32) };
+        let hold = |number| {
+            let name = LockName::new(&format!("{number:0>63}")).expect("it is one");
+            (name, LockHold { by, token: GREATEST })
+        };
+        let held = (0..MOST_NAMES).map(hold).collect();
+        let table = LockTable::from_parts(version, version, held, notes).expect("it is one");
+        let message = Message::Lock(vec![LockWord::Done { table: Arc::new(table) }]);
+        let frame = encode_message(&envelope(message.clone()));
+        assert!(frame.len() < MAX_FRAME, "{}", frame.len());
+        assert_eq!(decode_message(&frame[4..]).expect("it is read").message, message);
+    }
+
+    #[test]
+    fn a_table_that_no_coordinator_makes_is_read_by_nobody() {
+        let good = json!({
+            "version": [7, 5],
+            "list": [7, 2],
+            "members": [id(3)],
+            "held": [["backup", 0, 2, 4]],
+            "notes": [[0, 1, [7, 5]]],
+        });
+        let read = |table: &Value| serde_json::from_value::<LockTable>(table.clone()).is_ok();
+        assert!(read(&good));
+        for (key, odd) in [
+            ("version", json!([7, 3])),
+            ("members", json!([])),
+            ("held", json!([["Backup", 0, 2, 4]])),
+            ("held", json!([["backup", 1, 2, 4]])),
+            ("held", json!([["backup", 0, 2, 6]])),
+            ("held", json!([["backup", 0, 2, 4], ["backup", 0, 2, 5]])),
+            ("held", json!([["backup", 0, u64::MAX, 4]])),
+            ("notes", json!([])),
+            ("notes", json!([[0, 1, [7, 6]]])),
+            ("notes", json!([[0, 1, [7, 5]], [0, 1, [7, 4]]])),
+        ] {
+            let mut table = good.clone();
+            table[key] = odd;
+            assert!(!read(&table), "{table}");
+        }
+    }
+}

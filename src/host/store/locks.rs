@@ -1,0 +1,177 @@
+//! What a voter must not forget of the locks, in a file of its own: earlier versions of electd leave it alone.
+//!
+//! It is read and replaced like the state beside it, whose lock also holds for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::record::{REASON, Unfit, sealed, unsealed};
+use super::{LOCKS, RecordFile, StoreError, file, read_whole};
+use crate::core::locks::table::LockTable;
+use crate::core::locks::voter::KeptTable;
+use crate::core::settings::Timing;
+use crate::core::types::{Epoch, NodeId};
+use crate::limits::{GREATEST, shown};
+
+/// The newest format that this electd reads.
+const FORMAT: u64 = 1;
+
+/// The table that a voter has stored, and its longest promise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocksRecord {
+    pub kept: KeptTable,
+    /// No promise to a holder was longer.
+    pub longest: Duration,
+}
+
+/// The file of one member.
+#[derive(Debug)]
+pub struct LocksFile {
+    path: PathBuf,
+    id: NodeId,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LocksForm {
+    format: u64,
+    id: Uuid,
+    promised: u64,
+    longest_ns: u64,
+    table: Option<Arc<LockTable>>,
+}
+
+/// The keys that every format has.
+#[derive(Deserialize)]
+struct AnyForm {
+    format: u64,
+}
+
+impl LocksFile {
+    /// Reads the file in the folder of this member, which the caller has locked. Without a file the record is empty.
+    ///
+    /// # Errors
+    /// When there is a file that cannot be trusted. It is never changed here.
+    pub fn open(dir: &Path, id: NodeId) -> Result<(LocksFile, LocksRecord), StoreError> {
+        let path = dir.join(LOCKS);
+        let record = match read_whole(&path)? {
+            Some(bytes) => from_json(&path, id, &bytes)?,
+            None => LocksRecord::default(),
+        };
+        Ok((LocksFile { path, id }, record))
+    }
+
+    fn to_json(&self, record: &LocksRecord) -> Result<Vec<u8>, serde_json::Error> {
+        let form = LocksForm {
+            format: FORMAT,
+            id: self.id.0,
+            promised: record.kept.promised.0,
+            longest_ns: u64::try_from(record.longest.as_nanos()).unwrap_or(u64::MAX),
+            table: record.kept.table.clone(),
+        };
+        serde_json::to_vec_pretty(&form).map(sealed)
+    }
+}
+
+impl RecordFile for LocksFile {
+    type Record = LocksRecord;
+
+    const THREAD: &'static str = "store-locks";
+
+    fn save(&self, record: &LocksRecord) -> Result<(), StoreError> {
+        let json = self.to_json(record).map_err(std::io::Error::from);
+        let replaced = json.and_then(|json| file::replace(&self.path, &json));
+        replaced.map_err(|source| StoreError::Unwritable { path: self.path.clone(), source })
+    }
+}
+
+/// Believes the content of a file only if all of it makes sense.
+fn from_json(path: &Path, id: NodeId, bytes: &[u8]) -> Result<LocksRecord, StoreError> {
+    let path = || path.to_path_buf();
+    let damaged = |reason: String| StoreError::Damaged { path: path(), reason };
+    let broken = |error: serde_json::Error| damaged(shown(&error.to_string(), REASON));
+    // The format first: the rest of a newer one may look like damage.
+    let AnyForm { format } = serde_json::from_slice(bytes).map_err(broken)?;
+    if format > FORMAT {
+        return Err(StoreError::Newer { path: path(), found: format, known: FORMAT });
+    }
+    let json = unsealed(bytes).map_err(|unfit| match unfit {
+        Unfit::Damaged(reason) => damaged(reason),
+        Unfit::Newer(found) => StoreError::Newer { path: path(), found, known: FORMAT },
+    })?;
+    let form: LocksForm = serde_json::from_slice(&json).map_err(broken)?;
+    let (found, longest) = (NodeId(form.id), Duration::from_nanos(form.longest_ns));
+    if found != id {
+        return Err(StoreError::Foreign { path: path(), found, expected: id });
+    }
+    if form.format == 0 || form.promised > GREATEST || longest > Timing::LONGEST {
+        return Err(damaged("a number in it is beyond what can have come about".to_owned()));
+    }
+    let kept = KeptTable { table: form.table, promised: Epoch(form.promised) };
+    Ok(LocksRecord { kept, longest })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::core::locks::table::{Life, LockHold, LockName, TakingNote};
+    use crate::core::membership::ListVersion;
+    use crate::core::types::{Incarnation, Version};
+
+    fn id(number: u128) -> NodeId {
+        NodeId(Uuid::from_u128(number))
+    }
+
+    fn record() -> LocksRecord {
+        let version = Version { epoch: Epoch(7), counter: 5 };
+        let by = Life { member: id(1), incarnation: Incarnation(3) };
+        let held = [(LockName::new("backup").unwrap(), LockHold { by, token: 4 })].into();
+        let notes = [(id(1), TakingNote::default())].into();
+        let table = LockTable::from_parts(version, ListVersion::default(), held, notes).unwrap();
+        let kept = KeptTable { table: Some(table.into()), promised: Epoch(8) };
+        LocksRecord { kept, longest: Duration::from_secs(2) }
+    }
+
+    #[test]
+    fn what_was_stored_is_read_again_and_without_a_file_nothing_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, empty) = LocksFile::open(dir.path(), id(1)).unwrap();
+        assert_eq!(empty, LocksRecord::default());
+        for stored in [record(), LocksRecord::default(), record()] {
+            file.save(&stored).unwrap();
+            assert_eq!(LocksFile::open(dir.path(), id(1)).unwrap().1, stored);
+        }
+        let foreign = LocksFile::open(dir.path(), id(2)).unwrap_err();
+        assert!(matches!(foreign, StoreError::Foreign { found, .. } if found == id(1)));
+    }
+
+    /// A voter that takes damage for an empty file forgets which names are held.
+    #[test]
+    fn a_file_with_another_byte_anywhere_is_refused_and_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, _) = LocksFile::open(dir.path(), id(1)).unwrap();
+        file.save(&record()).unwrap();
+        let path = dir.path().join(LOCKS);
+        let good = fs::read(&path).unwrap();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            fs::write(&path, &bad).unwrap();
+            assert!(LocksFile::open(dir.path(), id(1)).is_err(), "byte {at}");
+            assert_eq!(fs::read(&path).unwrap(), bad);
+        }
+        fs::write(&path, &good[..good.len() / 2]).unwrap();
+        let error = LocksFile::open(dir.path(), id(1)).unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+        let newer = String::from_utf8(good).unwrap().replacen("\"format\": 1", "\"format\": 2", 1);
+        fs::write(&path, newer).unwrap();
+        let error = LocksFile::open(dir.path(), id(1)).unwrap_err();
+        assert!(matches!(error, StoreError::Newer { found: 2, known: 1, .. }), "{error}");
+    }
+}

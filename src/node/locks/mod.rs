@@ -1,0 +1,25 @@
+//! Locks: a program wants names for its member, and learns when the member holds them.
+//!
+//! The election thread alone touches the member's part in the locks, as it does the core; what a program wants and gives
+//! back goes through its inbox, and each wanted name has a feed of its own, as the leadership has.
+
+mod named;
+mod order;
+mod orders;
+mod outlook;
+pub(super) mod request;
+pub(super) mod seen;
+pub(super) mod side;
+pub(super) mod speech;
+pub(super) mod turn;
+mod wanted;
+
+pub use crate::core::locks::table::{BadLockName, LockName};
+pub use crate::core::locks::word::LockWant;
+pub use electd_facts::locks::{LockEntry, LocksUnavailable, LocksView, TableVersion};
+pub use order::LockOrder;
+pub use request::{LockRefused, MOST_WANTED};
+pub use wanted::{NamedHold, WantedLock};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,32 @@
+//! The election, as the locks see it.
+
+use std::time::Duration;
+
+use crate::core::Core;
+use crate::core::detector::Peer;
+use crate::core::locks::coordination::ElectionView;
+use crate::core::locks::table::Life;
+use crate::core::settings::Timing;
+use crate::core::types::{Epoch, Time};
+
+/// What the election knows by now.
+pub fn election_view(core: &Core, told: Option<Epoch>, now: Time) -> ElectionView {
+    let over =
+        |peer: &Peer| peer.certified().map(|incarnation| Life { member: peer.id(), incarnation });
+    ElectionView {
+        now,
+        list: core.members().clone(),
+        leader: core.leader().map(|leader| (leader.id, core.view().epoch)),
+        told,
+        timing: Timing { lease: promised(core), ..core.settings().timing },
+        over: core.detector().iter().filter_map(over).collect(),
+    }
+}
+
+/// The length of the promises that a holder asks for: no voter promises anything for longer than its own lease.
+fn promised(core: &Core) -> Duration {
+    let own = core.settings().timing.lease;
+    let voters = core.members().voters().filter_map(|id| core.detector().get(id));
+    let theirs = voters.filter(|peer| peer.connected()).filter_map(Peer::timing);
+    theirs.map(|[.., lease]| Duration::from_nanos(lease)).fold(own, Duration::min)
+}

@@ -1,0 +1,101 @@
+//! What the election thread shows of the locks, and how readers see it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use electd_facts::locks::{LockEntry, LocksUnavailable, LocksView, TableVersion};
+
+use crate::core::locks::table::{LockName, LockTable};
+use crate::core::locks::word::LockWants;
+use crate::core::membership::MemberList;
+use crate::core::types::{NodeId, Time};
+use crate::node::clock;
+
+/// All of it, cheap to copy.
+#[derive(Clone, Debug, Default)]
+pub struct LocksSeen {
+    /// The last done table.
+    pub table: Option<Arc<LockTable>>,
+    /// What members want, as far as this one knows.
+    pub wishes: Vec<(NodeId, Arc<LockWants>)>,
+    /// When this member learned of each token, by the wall clock.
+    pub since: Arc<BTreeMap<u64, u64>>,
+    /// Whether a name is wanted here, and no done table is known yet.
+    pub lacks_table: bool,
+    /// A voter of a version without locks.
+    pub older: Option<NodeId>,
+    /// This member, and until when it may act under the names that it holds.
+    pub own: Option<(NodeId, Time)>,
+}
+
+impl LocksSeen {
+    /// Takes a table, at this time.
+    pub fn learn(&mut self, table: Option<&Arc<LockTable>>, now_ms: u64) {
+        let version = |table: Option<&Arc<LockTable>>| table.map(|table| table.version());
+        if version(table) == version(self.table.as_ref()) {
+            return;
+        }
+        let tokens = table.iter().flat_map(|table| table.iter().map(|(_, hold)| hold.token));
+        let known = |token| (token, self.since.get(&token).copied().unwrap_or(now_ms));
+        let since: BTreeMap<u64, u64> = tokens.map(known).collect();
+        (self.since, self.table) = (Arc::new(since), table.cloned());
+    }
+
+    /// Why no lock can be had.
+    pub fn unavailable(
+        &self,
+        is_majority: bool,
+        leader: Option<NodeId>,
+        list: &MemberList,
+    ) -> Option<LocksUnavailable> {
+        let older = || {
+            let name = list.name(self.older?);
+            Some(LocksUnavailable::OlderVoter { name })
+        };
+        if !is_majority {
+            Some(LocksUnavailable::QuorumNone)
+        } else {
+            let unled = || leader.is_none().then_some(LocksUnavailable::NoLeader);
+            older().or_else(unled).or(self.lacks_table.then_some(LocksUnavailable::NoTable))
+        }
+    }
+
+    /// The view of a reader that knows the members, and the leader if there is one.
+    pub fn view(&self, is_majority: bool, leader: Option<NodeId>, list: &MemberList) -> LocksView {
+        let unavailable = self.unavailable(is_majority, leader, list);
+        let reason = unavailable.as_ref().map(ToString::to_string);
+        let held = self.table.iter().flat_map(|table| table.iter().map(|(name, _)| name));
+        let wanted = self.wishes.iter().flat_map(|(_, wants)| wants.keys());
+        let names: BTreeSet<&LockName> = held.chain(wanted).collect();
+        let version = self.table.as_ref().map(|table| table.version());
+        LocksView {
+            coordinator: leader.map(|leader| list.name(leader)),
+            version: version
+                .map(|version| TableVersion { epoch: version.epoch.0, counter: version.counter }),
+            unavailable,
+            locks: names.into_iter().map(|name| self.entry(name, reason.clone(), list)).collect(),
+        }
+    }
+
+    fn entry(&self, name: &LockName, reason: Option<String>, list: &MemberList) -> LockEntry {
+        let hold = self.table.as_ref().and_then(|table| table.get(name));
+        let candidates = self.wishes.iter().filter(|(_, wants)| wants.contains_key(name));
+        let is_own = |id| hold.is_some_and(|hold| hold.by.member == id);
+        let reason = match self.own {
+            _ if hold.is_none() => reason
+                .or_else(|| Some("the coordinator has given it to no candidate yet".to_owned())),
+            Some((own, until)) if is_own(own) && until <= clock::now() => {
+                Some("no majority of the voters supports that any more".to_owned())
+            }
+            _ => None,
+        };
+        LockEntry {
+            name: name.to_string(),
+            holder: hold.map(|hold| list.name(hold.by.member)),
+            token: hold.map(|hold| hold.token),
+            since_ms: hold.and_then(|hold| self.since.get(&hold.token).copied()),
+            candidates: candidates.map(|(id, _)| list.name(*id)).collect(),
+            reason,
+        }
+    }
+}

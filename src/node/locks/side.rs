@@ -1,0 +1,277 @@
+//! The election thread's side of the locks: the member's part in them runs beside the core, and follows it after each of
+//! its turns. While nobody wants or holds a name it says nothing at all.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+
+use super::named::WantedName;
+use super::orders::LockOrders;
+use super::outlook::election_view;
+use super::request::{LockRefused, LockRequest, MOST_WANTED};
+use super::seen::LocksSeen;
+
+use crate::core::Core;
+use crate::core::durable::Durable;
+use crate::core::locks::member::{LockInput, LockMember};
+use crate::core::locks::table::{Life, LockName};
+use crate::core::locks::word::{LockWant, LockWord};
+use crate::core::settings::Quorum;
+use crate::core::types::{Epoch, NodeId, Time};
+use crate::node::clock;
+use crate::node::command::CommandError;
+use crate::node::leadership::Feed;
+use crate::store::StoreWriter;
+use crate::store::locks::{LocksFile, LocksRecord};
+
+/// For how long a member that gave a name back by an order is behind the other candidates.
+pub const BEHIND: Duration = Duration::from_secs(10);
+
+/// What the store of the core says of the voter.
+#[derive(Default)]
+pub struct ToldRound {
+    pub durable: Option<Epoch>,
+    /// The same of records that are being written, by their numbers.
+    written: Vec<(u64, Option<Epoch>)>,
+}
+
+/// The round that this voter was told when it learned of its cluster, by a record. (Q5)
+fn told(record: &Durable) -> Option<Epoch> {
+    record.vote.filter(|vote| vote.informed).map(|vote| vote.floor)
+}
+
+pub struct LockSide {
+    /// None without a majority.
+    pub(super) member: Option<LockMember>,
+    pub(super) store: StoreWriter<LocksFile>,
+    pub(super) told: ToldRound,
+    pub(super) names: BTreeMap<u64, WantedName>,
+    pub(super) orders: LockOrders,
+    /// What is said in this turn besides what the member says.
+    pub(super) said: Vec<(NodeId, LockWord)>,
+    pub(super) is_healthy: bool,
+    pub(super) is_stopping: bool,
+    /// It takes turns until then, though nobody wants or holds anything as far as it knows.
+    pub(super) awake_until: Time,
+    /// It speaks without being asked until then.
+    pub(super) speaks_until: Time,
+    /// When each member spoke of locks last.
+    pub(super) heard: BTreeMap<NodeId, Time>,
+    pub(super) seen: LocksSeen,
+    pub(super) shown: Arc<RwLock<LocksSeen>>,
+}
+
+impl LockSide {
+    /// Of a node that starts now, with what its disk holds.
+    pub fn new(
+        core: &Core,
+        restored: &Durable,
+        (store, record): (StoreWriter<LocksFile>, LocksRecord),
+        shown: Arc<RwLock<LocksSeen>>,
+    ) -> LockSide {
+        let (settings, now) = (core.settings(), clock::now());
+        let told = ToldRound { durable: told(restored), written: Vec::new() };
+        let life = Life { member: core.id(), incarnation: core.incarnation() };
+        let member = (settings.quorum == Quorum::Majority).then(|| {
+            let view = election_view(core, told.durable, now);
+            // A voter without a table has promised nothing.
+            let first = record.kept.table.is_none().then_some(settings.timing.lease);
+            let longest = record.longest.max(first.unwrap_or_default());
+            LockMember::new(&view, life, record.kept, longest)
+        });
+        LockSide {
+            member,
+            store,
+            told,
+            names: BTreeMap::new(),
+            orders: LockOrders::default(),
+            said: Vec::new(),
+            is_healthy: settings.health.is_none(),
+            is_stopping: false,
+            awake_until: now,
+            speaks_until: now,
+            heard: BTreeMap::new(),
+            seen: LocksSeen::default(),
+            shown,
+        }
+    }
+
+    /// Writes what is pending, and ends the thread of its file.
+    pub fn stop(self) {
+        self.names.values().for_each(|name| name.feed.show(None));
+        self.store.stop();
+    }
+
+    /// The core has a record written.
+    pub fn recorded(&mut self, number: u64, record: &Durable) {
+        self.told.written.push((number, told(record)));
+    }
+
+    /// The records of the core up to this number are durable.
+    pub fn durable(&mut self, number: u64) {
+        let due = self.told.written.extract_if(.., |(record, _)| *record <= number);
+        self.told.durable = due.last().map_or(self.told.durable, |(_, told)| told);
+    }
+
+    /// The health check of this member passes or fails.
+    pub fn checked(&mut self, is_healthy: bool) {
+        self.is_healthy = is_healthy;
+    }
+
+    /// The node stops: all names go back.
+    pub fn begin_to_stop(&mut self) {
+        self.is_stopping = true;
+    }
+
+    /// Whether no program acts under a name any more, and the coordinator knows that, if there is one.
+    pub fn has_given_all_back(&self) -> bool {
+        let given = self.member.as_ref().is_none_or(|it| it.holder().released().is_empty());
+        given && self.names.values().all(|name| name.token.is_none())
+    }
+
+    /// Whether this member neither wants nor holds anything.
+    pub fn has_no_part(&self) -> bool {
+        self.names.is_empty() && self.has_given_all_back()
+    }
+
+    /// The counter of the last table that this member knows.
+    pub fn known_counter(&self) -> u64 {
+        self.member.as_ref().map_or(0, |member| member.holder().known().counter)
+    }
+
+    /// Whether the voters may change: what those of the list before promised is over. (G9)
+    pub fn may_change_voters(&self, now: Time) -> bool {
+        self.member.as_ref().is_none_or(|member| member.is_idle() || member.may_change_list(now))
+    }
+
+    /// Whether there is nothing to do or to say.
+    pub(super) fn is_asleep(&self, now: Time) -> bool {
+        let idle = self.member.as_ref().is_none_or(LockMember::is_idle);
+        idle && self.names.is_empty() && self.orders.is_empty() && now >= self.awake_until
+    }
+
+    /// When it wants a turn, if nothing happens before.
+    pub fn deadline(&self, now: Time) -> Option<Time> {
+        let member = self.member.as_ref().filter(|_| !self.is_asleep(now))?;
+        let names = self.names.values().filter_map(|name| name.deadline(now));
+        let acts = self.names.values().any(|name| name.token.is_some());
+        let supported = acts.then(|| member.holder().supported_until());
+        names.chain(supported).chain(self.orders.deadline()).chain([member.deadline()]).min()
+    }
+
+    /// What a program of this process asks for.
+    pub fn request(&mut self, core: &Core, request: LockRequest, now: Time) {
+        match request {
+            LockRequest::Want { number, name, want, answer } => {
+                let wanted = self.want(number, name, want);
+                let is_wanted = wanted.is_ok();
+                if answer.try_send(wanted).is_err() && is_wanted {
+                    self.names.remove(&number); // the caller gave up
+                }
+            }
+            LockRequest::Unwant { number } => self.change(number, |name| {
+                name.is_dropped = true;
+                name.end(now);
+            }),
+            LockRequest::Hold { number, hold, most, held } => self.change(number, |name| {
+                if name.hold(hold, most) {
+                    let _ = held.try_send(()); // the caller may have given up
+                }
+            }),
+            LockRequest::LetGo { number, hold } => self.change(number, |name| name.let_go(hold)),
+            LockRequest::GiveBack { number, behind } => self.change(number, |name| {
+                name.fall_behind(now + behind);
+                name.end(now);
+            }),
+            LockRequest::Order { name, order, timeout, answer } => {
+                let Some(member) = &self.member else {
+                    let refused = CommandError::Refused(LockRefused::QuorumNone.to_string());
+                    let _ = answer.try_send(Err(refused)); // the caller may have given up
+                    return;
+                };
+                let (until, order) = (now + timeout, (name, order));
+                let first = self.orders.take((member, core.members()), order, (until, answer));
+                self.pass_on(core, first, now);
+            }
+        }
+    }
+
+    fn want(
+        &mut self,
+        number: u64,
+        name: LockName,
+        want: LockWant,
+    ) -> Result<Arc<Feed>, LockRefused> {
+        if self.member.is_none() {
+            return Err(LockRefused::QuorumNone);
+        } else if self.is_stopping {
+            return Err(LockRefused::Stopping);
+        } else if self.names.len() >= MOST_WANTED {
+            return Err(LockRefused::TooMany);
+        } else if self.names.values().any(|known| known.name == name) {
+            return Err(LockRefused::Wanted);
+        }
+        let wanted = WantedName::new(name, want);
+        let feed = wanted.feed.clone();
+        self.names.insert(number, wanted);
+        Ok(feed)
+    }
+
+    fn change(&mut self, number: u64, change: impl FnOnce(&mut WantedName)) {
+        if let Some(name) = self.names.get_mut(&number) {
+            change(name);
+        }
+    }
+
+    /// Passes an order on, perhaps to this member itself.
+    fn pass_on(&mut self, core: &Core, order: Option<(NodeId, LockWord)>, now: Time) {
+        let Some((to, word)) = order else { return };
+        if to == core.id() {
+            self.hear(core, to, word, now);
+        } else {
+            self.said.push((to, word));
+        }
+    }
+
+    /// A word about locks came in. Those about orders are for this room, and the others for the member.
+    pub fn hear(
+        &mut self,
+        core: &Core,
+        from: NodeId,
+        word: LockWord,
+        now: Time,
+    ) -> Option<LockInput> {
+        match word {
+            LockWord::Order { number, name, token } => {
+                let done = self.obey(&name, token, now);
+                self.pass_on(core, Some((from, LockWord::Ordered { number, done })), now);
+                None
+            }
+            LockWord::Ordered { number, done } => {
+                let member = self.member.as_ref()?;
+                let outcome = (from, number, done);
+                let next = self.orders.ordered((member, core.members()), outcome, now);
+                self.pass_on(core, next, now);
+                None
+            }
+            word => Some(LockInput::Word { from, word }),
+        }
+    }
+
+    /// Does what another member's operator wants of this one. False if it has nothing to do with it any more.
+    fn obey(&mut self, name: &LockName, token: Option<u64>, now: Time) -> bool {
+        let mut names = self.names.values_mut().filter(|known| known.name == *name);
+        let Some(known) = names.find(|known| !known.is_dropped) else { return false };
+        match token {
+            Some(_) if known.token != token => return false,
+            Some(_) => {
+                known.fall_behind(now + BEHIND);
+                known.end(now);
+            }
+            None => known.favour(now),
+        }
+        true
+    }
+}
