@@ -6,11 +6,13 @@ use serde_json::Value;
 
 use super::codec::DecodeError;
 use super::frame::MAX_FRAME;
+use super::locks::MOST_NOTED;
 use super::samples::{certificate, envelope, every_message, every_outcome, every_rejection, hello};
 use super::{
     Frame, Opening, Reply, decode_message, decode_opening, decode_reply, encode_dead, encode_hello,
     encode_message, encode_rejection, encode_welcome, read_frame,
 };
+use crate::core::locks::table::MOST_NAMES;
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED};
 use crate::core::message::Message;
 use crate::core::settings::Timing;
@@ -128,7 +130,13 @@ fn keeps_to_bounds(key: &str, value: &Value) {
         },
         Value::Array(list) => {
             list.iter().for_each(|value| keeps_to_bounds(key, value));
-            list.len() <= if key == "removed" { MOST_REMOVED } else { MOST_MEMBERS }
+            let most = match key {
+                "removed" => MOST_REMOVED,
+                "held" | "wants" | "released" => MOST_NAMES,
+                "noted" | "notes" | "to" => MOST_NOTED,
+                _ => MOST_MEMBERS,
+            };
+            list.len() <= most
         }
         Value::Object(map) => {
             map.iter().for_each(|(key, value)| keeps_to_bounds(key, value));

@@ -18,7 +18,7 @@ use crate::core::membership::{ListVersion, MOST_MEMBERS, MOST_REMOVED};
 use crate::core::types::{Epoch, Incarnation, NodeId, Version};
 
 /// The most members that a table notes: all of a list, and all that it remembers as removed.
-const MOST_NOTED: usize = MOST_MEMBERS + MOST_REMOVED;
+pub(super) const MOST_NOTED: usize = MOST_MEMBERS + MOST_REMOVED;
 
 /// The most lives that a voter supports: those of a member that restarts again and again run out.
 const MOST_LIVES: usize = 4 * MOST_MEMBERS;
@@ -41,7 +41,7 @@ struct TableForm {
     version: Version,
     list: ListVersion,
     #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
-    members: Vec<NodeId>,
+    noted: Vec<NodeId>,
     #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
     held: Vec<(LockName, u32, Incarnation, NumberForm)>,
     #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
@@ -63,17 +63,19 @@ impl Serialize for LockTable {
         let notes =
             self.notes().map(|(member, note)| (place(member), note.incarnation, note.version));
         let (held, notes) = (held.collect(), notes.collect());
-        TableForm { version: self.version(), list: self.list(), members, held, notes }.serialize(to)
+        let noted = members;
+        TableForm { version: self.version(), list: self.list(), noted, held, notes }.serialize(to)
     }
 }
 
 impl<'de> Deserialize<'de> for LockTable {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LockTable, D::Error> {
-        let TableForm { version, list, members, held, notes } = TableForm::deserialize(from)?;
+        let TableForm { version, list, noted: members, held, notes } =
+            TableForm::deserialize(from)?;
         let at = |place: u32| {
             members.get(place as usize).copied().ok_or_else(|| D::Error::custom("no such member"))
         };
-        let (names, noted) = (held.len(), notes.len());
+        let counts = (held.len(), notes.len());
         let hold = |(name, place, incarnation, token): (LockName, _, _, NumberForm)| {
             let by = Life { member: at(place)?, incarnation };
             Ok((name, LockHold { by, token: token.0 }))
@@ -85,7 +87,7 @@ impl<'de> Deserialize<'de> for LockTable {
             held.into_iter().map(hold).collect::<Result<_, D::Error>>()?;
         let notes: BTreeMap<NodeId, TakingNote> =
             notes.into_iter().map(note).collect::<Result<_, D::Error>>()?;
-        if (held.len(), notes.len()) != (names, noted) {
+        if (held.len(), notes.len()) != counts {
             return Err(D::Error::custom("a name or a note is there twice"));
         }
         LockTable::from_parts(version, list, held, notes).map_err(D::Error::custom)
@@ -304,7 +306,7 @@ mod tests {
         let good = json!({
             "version": [7, 5],
             "list": [7, 2],
-            "members": [id(3)],
+            "noted": [id(3)],
             "held": [["backup", 0, 2, 4]],
             "notes": [[0, 1, [7, 5]]],
         });
@@ -312,7 +314,7 @@ mod tests {
         assert!(read(&good));
         for (key, odd) in [
             ("version", json!([7, 3])),
-            ("members", json!([])),
+            ("noted", json!([])),
             ("held", json!([["Backup", 0, 2, 4]])),
             ("held", json!([["backup", 1, 2, 4]])),
             ("held", json!([["backup", 0, 2, 6]])),

@@ -10,7 +10,7 @@ use crate::core::membership::ListVersion;
 use crate::core::types::{Epoch, Incarnation, Version};
 
 /// The most words of one message.
-pub const MOST_WORDS: usize = 1000;
+pub const MOST_WORDS: usize = 64;
 
 /// How much a member wants a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
