@@ -50,10 +50,12 @@ const WANT: LockWant = LockWant { weight: 1, prefer: 0 };
 
 /// The one of these that holds its name, and its token, if one does.
 fn found(wanted: &[WantedLock]) -> Option<(usize, u64)> {
-    let holds = |(at, one): (usize, &WantedLock)| Some((at, one.leadership()?.epoch()));
+    let holds = |(at, one): (usize, &WantedLock)| Some((at, one.leadership()?));
     let all: Vec<_> = wanted.iter().enumerate().filter_map(holds).collect();
+    // It may have passed from one to the other between two looks; what ended never holds again.
+    let all: Vec<_> = all.into_iter().filter(|(_, held)| held.is_valid()).collect();
     assert!(all.len() < 2, "{all:?} hold {}", wanted[0].name());
-    all.first().copied()
+    all.first().map(|(at, held)| (*at, held.epoch()))
 }
 
 /// The same, once one does.
@@ -169,9 +171,11 @@ fn a_cluster_without_locks_says_nothing_of_them_and_with_many_no_more_than_with_
     assert!(few > 0);
     let many: Vec<WantedLock> = (0..100).map(|number| lock(&format!("name-{number}"))).collect();
     within(LIMIT, "all are held", || many.iter().all(|one| one.leadership().is_some()));
-    let [more, rounds] = sent_meanwhile(&nodes);
-    println!("with one name {few} in {beats} heartbeats, with many {more} in {rounds}");
-    assert!(more * beats < few * rounds * 4, "{few} in {beats}, {more} in {rounds}");
+    // Once nothing changes any more.
+    within(LIMIT, "they say as much as with one", || {
+        let [more, rounds] = sent_meanwhile(&nodes);
+        more * beats * 10 <= few * rounds * 12
+    });
 
     drop((one, many));
     let quiet = |[locks, _]: [u64; 2]| locks == 0;
