@@ -1,6 +1,7 @@
 //! What operators want of locks: a node passes it on to the holder, or to the member that is to hold the lock next, and
 //! answers when the lock is where it is to be.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam::channel::Sender;
@@ -8,7 +9,7 @@ use crossbeam::channel::Sender;
 use super::order::LockOrder;
 use crate::core::locks::member::LockMember;
 use crate::core::locks::table::{LockHold, LockName};
-use crate::core::locks::word::LockWord;
+use crate::core::locks::word::{LockWants, LockWord};
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 use crate::node::command::CommandError;
@@ -55,11 +56,12 @@ impl LockOrders {
     pub fn take(
         &mut self,
         (member, list): (&LockMember, &MemberList),
+        wishes: &[(NodeId, Arc<LockWants>)],
         (name, order): (LockName, LockOrder),
         (until, answer): (Time, OrderAnswer),
     ) -> Option<(NodeId, LockWord)> {
         let hold = member.holder().table().and_then(|table| table.get(&name));
-        match judge(member, list, (&name, hold), &order) {
+        match judge(wishes, list, (&name, hold), &order) {
             Ok(to) => {
                 self.last += 1;
                 let (number, token) = (self.last, hold.map(|hold| hold.token));
@@ -139,7 +141,7 @@ impl LockOrders {
 
 /// Whether an order is passed on, and to which member first that is to hold the lock; else its outcome.
 fn judge(
-    member: &LockMember,
+    wishes: &[(NodeId, Arc<LockWants>)],
     list: &MemberList,
     (name, hold): (&LockName, Option<LockHold>),
     order: &LockOrder,
@@ -161,7 +163,6 @@ fn judge(
             Ok(Some(target.id))
         }
         LockOrder::Forget => {
-            let wishes = member.wishes();
             let wants = wishes.iter().find(|(_, wants)| wants.contains_key(name));
             Err(match (holder, wants) {
                 (Some(holder), _) => {

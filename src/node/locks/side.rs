@@ -192,7 +192,8 @@ impl LockSide {
                     return;
                 };
                 let (until, order) = (now + timeout, (name, order));
-                let first = self.orders.take((member, core.members()), order, (until, answer));
+                let (of, wishes) = ((member, &**core.members()), &self.seen.wishes[..]);
+                let first = self.orders.take(of, wishes, order, (until, answer));
                 self.pass_on(core, first, now);
             }
         }

@@ -26,6 +26,7 @@ impl LockSide {
     pub fn turn(&mut self, core: &Core, now: Time, input: Option<LockInput>) -> LockSteps {
         self.see_versions(core);
         if input.is_none() && self.is_asleep(now) {
+            self.see_no_wishes();
             return LockSteps::default();
         }
         let Some(mut member) = self.member.take() else { return LockSteps::default() };
@@ -50,12 +51,20 @@ impl LockSide {
         let steps = self.steps(core, &member, out, now);
         self.orders.look(&member, core.members(), now);
         self.seen.learn(member.holder().table(), clock::wall_clock_ms());
-        self.seen.wishes = member.wishes();
+        self.seen.wishes = member.wishes(&view);
         self.seen.own = Some((core.id(), member.holder().supported_until()));
         self.seen.lacks_table = !self.names.is_empty() && self.seen.table.is_none();
         *self.shown.write() = self.seen.clone();
         self.member = Some(member);
         steps
+    }
+
+    /// Those that wanted something last have been silent since.
+    fn see_no_wishes(&mut self) {
+        if !self.seen.wishes.is_empty() {
+            self.seen.wishes.clear();
+            self.shown.write().wishes.clear();
+        }
     }
 
     /// A cluster with a voter that knows no locks has none.

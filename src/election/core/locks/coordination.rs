@@ -86,9 +86,10 @@ impl Coordination {
         self.members.insert(life.member, HeardMember { life, heard: now, wants, released });
     }
 
-    /// What each member wants, as it last said.
-    pub fn wishes(&self) -> impl Iterator<Item = (NodeId, Arc<LockWants>)> {
-        self.members.iter().map(|(id, known)| (*id, known.wants.clone()))
+    /// What each member wants, as it last said. One that is gone, or removed, wants nothing any more.
+    pub fn wishes(&self, view: &ElectionView) -> impl Iterator<Item = (NodeId, Arc<LockWants>)> {
+        let present = self.members.iter().filter(|(_, known)| !self.is_gone(view, known.life));
+        present.map(|(id, known)| (*id, known.wants.clone()))
     }
 
     /// This life is certified to be over. (G7)

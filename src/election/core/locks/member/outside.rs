@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{LockMember, LockOutput};
+use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::table::LockTable;
 use crate::core::locks::word::LockWants;
 use crate::core::types::{NodeId, Time};
 
 impl LockMember {
     /// The members that want names, as far as it knows: while it coordinates, all that spoke to it; else only itself.
-    pub fn wishes(&self) -> Vec<(NodeId, Arc<LockWants>)> {
+    pub fn wishes(&self, view: &ElectionView) -> Vec<(NodeId, Arc<LockWants>)> {
         match &self.coordination {
-            Some(present) => present.wishes().collect(),
+            Some(present) => present.wishes(view).collect(),
             None => vec![(self.life.member, self.wants.clone())],
         }
     }

@@ -97,6 +97,21 @@ fn names_are_spread_and_those_of_a_dead_member_move_once_nobody_is_bound_to_it()
     assert_eq!(cluster.acting(), [0], "one of three voters");
 }
 
+/// Nobody could forget a name that only a dead or a removed member wanted.
+#[test]
+fn a_member_that_is_gone_wants_nothing_any_more() {
+    let mut cluster = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    cluster.run(MS * 200);
+    let who_wants = |cluster: &Cluster| {
+        let wishes = cluster.members[&id(1)].wishes(&cluster.view());
+        wishes.into_iter().map(|(member, _)| member).collect::<Vec<_>>()
+    };
+    assert_eq!(who_wants(&cluster), [id(1), id(2), id(3)]);
+    cluster.members.remove(&id(3));
+    cluster.run(MS * 700);
+    assert_eq!(who_wants(&cluster), [id(1), id(2)]);
+}
+
 /// Rule G7.
 #[test]
 fn the_names_of_a_certified_life_move_at_once() {
