@@ -74,7 +74,7 @@ fn a_leader_of_an_earlier_version_is_still_asked_what_it_knows() {
 /// Rule C4.
 #[test]
 fn who_shares_no_version_is_refused_with_the_two_that_come_closest() {
-    for (lowest, highest, ours, theirs) in [(9, 10, 8, 9), (3, 4, 5, 4), (9, 3, 8, 9)] {
+    for (lowest, highest, ours, theirs) in [(10, 11, 9, 10), (3, 4, 5, 4), (10, 3, 9, 10)] {
         let mut p4 = Process::alone(settings(AlgorithmKind::Bully, 4));
         let protocols = Protocols { lowest, highest };
         let hello = Hello { protocols, ..hello_of(5, p4.core.settings()) };

@@ -43,7 +43,7 @@ fn a_server_that_is_none_is_told_from_one_that_refuses() {
         format!("{odd}invalid message length: header length < 4")
     );
     assert_eq!(says(b"D\x7f\0\0\0"), format!("{odd}a message that is too long"));
-    assert_eq!(says(b"E\0\0\0\x14C28P01\0Mno\x1b[2J\0\0"), "28P01 no\\u001b[2J");
+    assert_eq!(says(b"E\0\0\0\x14C28P01\0Mno\x1b[2J\0\0"), "28P01 no\\u{1b}[2J");
     assert_eq!(
         says(b"R\0\0\0\x08\0\0\0\x07"),
         "it wants a kind of login that electd does not have"
