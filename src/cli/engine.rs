@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::job::JobArgs;
 use super::log::messages;
 use super::print::{self, millis};
-use super::stop::stop_at_signals;
+use super::stop::{stop_at_signals, with_code};
 use crate::exec::deadlines::Deadlines;
 use crate::exec::engine::{EngineLock, EnginePace, host};
 use crate::exec::leader::Leader;
@@ -105,14 +105,8 @@ impl NamedEngine {
     ) -> Result<(), CliError> {
         let name = self.url.name();
         match end {
-            ExecEnd::Command(0) | ExecEnd::Stopped(Some(0)) => Ok(()),
-            ExecEnd::Command(code) | ExecEnd::Stopped(Some(code)) => {
-                Err(CliError::silent(Exit::Command(code)))
-            }
-            ExecEnd::Stopped(None) => {
-                let number = u8::try_from(signal).unwrap_or(0);
-                Err(CliError::silent(Exit::Command(128 + number)))
-            }
+            ExecEnd::Command(code) => with_code(Some(code), signal),
+            ExecEnd::Stopped(code) => with_code(code, signal),
             ExecEnd::NotGained if asked_once => Err(CliError::silent(Exit::NotNow)),
             ExecEnd::NotGained => match (lock.trouble(), lock.other()) {
                 (Some(trouble), _) => Err(trouble.into()),

@@ -15,7 +15,7 @@ use super::exit::Exit;
 use super::job::{JobArgs, Then};
 use super::lock;
 use super::log::messages;
-use super::stop::stop_at_signals;
+use super::stop::{stop_at_signals, with_code};
 use super::waits::{self, Beside};
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
@@ -210,14 +210,8 @@ fn outcome(
     signal: i32,
 ) -> Result<(), CliError> {
     match end {
-        ExecEnd::Command(0) | ExecEnd::Stopped(Some(0)) => Ok(()),
-        ExecEnd::Command(code) | ExecEnd::Stopped(Some(code)) => {
-            Err(CliError::silent(Exit::Command(code)))
-        }
-        ExecEnd::Stopped(None) => {
-            let number = u8::try_from(signal).unwrap_or(0);
-            Err(CliError::silent(Exit::Command(128 + number)))
-        }
+        ExecEnd::Command(code) => with_code(Some(code), signal),
+        ExecEnd::Stopped(code) => with_code(code, signal),
         // Cron starts it on every host and mails what it prints: that most of them do not lead is no news.
         ExecEnd::NotGained if asked_once => Err(CliError::silent(Exit::NotNow)),
         ExecEnd::NotGained => {

@@ -1,4 +1,4 @@
-//! The signals that end an `electd exec`, and what it runs.
+//! The signals that end an `electd exec`, and what it runs; and how it ends then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -9,6 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::error::{CliError, SIGNALS};
+use super::exit::Exit;
 use crate::exec::{orphans, signals};
 
 /// A channel that the first signal that ends this process closes, and the number of that signal.
@@ -36,4 +37,10 @@ pub(super) fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliErr
         .spawn(work)
         .map_err(CliError::internal("start the thread of signals"))?;
     Ok((stopping, number))
+}
+
+/// This process ends with the code of its command; or, if none ran, by this signal, as a shell has it.
+pub(super) fn with_code(code: Option<u8>, signal: i32) -> Result<(), CliError> {
+    let code = code.unwrap_or_else(|| 128 + u8::try_from(signal).unwrap_or(0));
+    if code == 0 { Ok(()) } else { Err(CliError::silent(Exit::Command(code))) }
 }
