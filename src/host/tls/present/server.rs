@@ -5,17 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::Resumption;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{
-    WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls12_signature, verify_tls13_signature,
-};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    ClientConfig, ClientConnection, Connection, DigitallySignedStruct, Error, SignatureScheme,
-};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Connection};
 
 use super::Session;
 use super::credentials::{VERSIONS, authorities};
+use super::verifier::KeyVerifier;
 use crate::tls::fault::{TlsCause, TlsFault};
 use crate::tls::files::BadFile;
 
@@ -33,15 +29,15 @@ impl ServerTrust {
     /// With what is wrong with the file.
     pub fn of_server(roots: Option<&Path>) -> Result<ServerTrust, BadFile> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let algorithms = provider.signature_verification_algorithms;
         let file = roots.unwrap_or(Path::new(""));
-        let builder = ClientConfig::builder_with_provider(provider)
+        let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(VERSIONS)
             .map_err(|error| BadFile::new("tls.ca", file, format!("cannot be used: {error}")))?;
         let builder = match roots {
             Some(roots) => builder.with_root_certificates(authorities(roots)?.1),
             None => {
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(algorithms)))
+                let anybody = KeyVerifier { hash: None, provider };
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(anybody))
             }
         };
         let mut client = builder.with_no_client_auth();
@@ -64,44 +60,5 @@ impl Session {
             .map_err(|_| TlsFault::of_peer(TlsCause::OtherMember, "no certificate can name it"))?;
         let connection = ClientConnection::new(trust.client.clone(), server);
         Session::begin(connection.map(Connection::from), "", io)
-    }
-}
-
-/// Takes any certificate whose key the server has.
-#[derive(Debug)]
-struct Anybody(WebPkiSupportedAlgorithms);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_schemes()
     }
 }

@@ -4,10 +4,12 @@
 //! A refusal within the handshake reaches the other side as an alert, so that both can say why.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
@@ -15,8 +17,9 @@ use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError, RootCertStore,
     SignatureScheme,
 };
+use sha2::{Digest, Sha256};
 
-use super::identity::{judge_cluster, judge_member};
+use super::identity::{judge_cluster, judge_member, validity};
 use crate::tls::fault::TlsFault;
 
 /// Takes the members of one cluster, whose certificates these authorities signed.
@@ -142,6 +145,74 @@ impl ClientCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.client.supported_verify_schemes()
     }
+}
+
+/// The first half of the SHA-256 of a certificate: nobody finds another certificate with the same.
+pub fn hash(certificate: &CertificateDer) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&Sha256::digest(certificate)[..16]);
+    half
+}
+
+/// Takes a server that has the key of its certificate, whoever has signed that: the one with this hash alone, while it is
+/// valid; without a hash any.
+#[derive(Debug)]
+pub struct KeyVerifier {
+    pub hash: Option<[u8; 16]>,
+    pub provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for KeyVerifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        time: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(wanted) = self.hash else { return Ok(ServerCertVerified::assertion()) };
+        if hash(certificate) != wanted {
+            return Err(CertificateError::UnknownIssuer.into());
+        }
+        let (begin, end) = validity(certificate).ok_or(CertificateError::BadEncoding)?;
+        let (not_before, not_after) = (seconds(begin), seconds(end));
+        if time < not_before {
+            return Err(CertificateError::NotValidYetContext { time, not_before }.into());
+        }
+        if time > not_after {
+            return Err(CertificateError::ExpiredContext { time, not_after }.into());
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("TLS 1.2 is not spoken".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+fn seconds(moment: Timestamp) -> UnixTime {
+    let seconds = u64::try_from(moment.as_second()).unwrap_or_default();
+    UnixTime::since_unix_epoch(Duration::from_secs(seconds))
 }
 
 fn refusal(fault: TlsFault) -> Error {
