@@ -123,28 +123,18 @@ impl Remote {
         stream.set_write_timeout(Some(ANSWER))?;
         let (passed, given) = PassedLines::of(stream.try_clone()?);
         let mut input = BufReader::new(Cursor::new(first).chain(passed));
-        let Some(FromNode::Welcome {
-            lock,
-            addresses,
-            clock,
-            takes_failures,
-            takes_clean,
-            takes_late,
-            takes_locks,
-            gives,
-        }) = lines::read(&mut input)?
-        else {
+        let Some(FromNode::Welcome(welcome)) = lines::read(&mut input)? else {
             return Err(io::Error::other("it did not say which lock to take").into());
         };
         let own = clock::own();
-        if let Some(node) = clock.filter(|node| *node != own) {
+        if let Some(node) = welcome.clock.filter(|node| *node != own) {
             return Err(Unattached::Clock { own, node });
         }
         if let Some(name) = by {
-            want(name, takes_locks, &stream, &mut input)?;
+            want(name, welcome.takes_locks, &stream, &mut input)?;
         }
         // Nobody can ask this version for an address in a form that it cannot read.
-        let addresses = addresses.iter().filter_map(|text| text.parse().ok()).collect();
+        let addresses = welcome.addresses.iter().filter_map(|text| text.parse().ok()).collect();
         let shared = Arc::new(RemoteState {
             stream: Mutex::new(stream),
             feed: Feed::default(),
@@ -163,15 +153,15 @@ impl Remote {
             own.feed.tell(&Change::NotLeading);
         });
         reader.named(THREAD)?;
-        let lock = (!gives).then(|| state.join(lock));
+        let lock = (!welcome.gives).then(|| state.join(welcome.lock));
         Ok(Remote {
             shared,
             held,
             resigned,
             lock,
-            takes_failures,
-            takes_clean,
-            takes_late,
+            takes_failures: welcome.takes_failures,
+            takes_clean: welcome.takes_clean,
+            takes_late: welcome.takes_late,
             stands_back,
             addresses,
         })

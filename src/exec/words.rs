@@ -8,38 +8,42 @@ use serde::{Deserialize, Serialize};
 /// The protocol that is asked for in the `Upgrade` header.
 pub const PROTOCOL: &str = "electd-exec";
 
+/// What a node says first: what it gives, and which words it takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The name of a file in the state folder: the guard of an older `exec` locks it, and that of this version where the
+    /// node gives no descriptors.
+    pub lock: String,
+    /// The addresses that the node itself holds while it leads, which no other process on this host
+    /// may hold. An older node omits them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+    /// The name of the node's clock (`clock.rs`). An older node does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
+    /// Whether the node takes [`FromExec::Failed`]. An older node does not.
+    #[serde(default)]
+    pub takes_failures: bool,
+    /// Whether the node gives descriptors to one that takes them. An older node does not.
+    #[serde(default)]
+    pub gives: bool,
+    /// Whether the node takes [`FromExec::Clean`]. An older node does not.
+    #[serde(default)]
+    pub takes_clean: bool,
+    /// Whether the node takes [`FromExec::Late`]. An older node does not.
+    #[serde(default)]
+    pub takes_late: bool,
+    /// Whether the node takes [`FromExec::Lock`]. An older node does not.
+    #[serde(default)]
+    pub takes_locks: bool,
+}
+
 /// A message of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromNode {
     /// The first line.
-    Welcome {
-        /// The name of a file in the state folder: the guard of an older `exec` locks it, and that of this version where the
-        /// node gives no descriptors.
-        lock: String,
-        /// The addresses that the node itself holds while it leads, which no other process on this host
-        /// may hold. An older node omits them.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        addresses: Vec<String>,
-        /// The name of the node's clock (`clock.rs`). An older node does not say so.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        clock: Option<String>,
-        /// Whether the node takes [`FromExec::Failed`]. An older node does not.
-        #[serde(default)]
-        takes_failures: bool,
-        /// Whether the node gives descriptors to one that takes them. An older node does not.
-        #[serde(default)]
-        gives: bool,
-        /// Whether the node takes [`FromExec::Clean`]. An older node does not.
-        #[serde(default)]
-        takes_clean: bool,
-        /// Whether the node takes [`FromExec::Late`]. An older node does not.
-        #[serde(default)]
-        takes_late: bool,
-        /// Whether the node takes [`FromExec::Lock`]. An older node does not.
-        #[serde(default)]
-        takes_locks: bool,
-    },
+    Welcome(Welcome),
     /// The node leads, and for how long if nothing renews that.
     Leads {
         /// The epoch.
@@ -144,21 +148,12 @@ mod tests {
 
     /// The first line of a node that says no more than it has to.
     fn older() -> FromNode {
-        FromNode::Welcome {
-            lock: "exec-1.lock".to_owned(),
-            addresses: Vec::new(),
-            clock: None,
-            takes_failures: false,
-            gives: false,
-            takes_clean: false,
-            takes_late: false,
-            takes_locks: false,
-        }
+        FromNode::Welcome(Welcome { lock: "exec-1.lock".to_owned(), ..Welcome::default() })
     }
 
     #[test]
     fn lines_are_read_as_they_were_written() {
-        let newer = FromNode::Welcome {
+        let newer = FromNode::Welcome(Welcome {
             lock: "exec-2.lock".to_owned(),
             addresses: vec!["a".to_owned()],
             clock: Some("time:[1]".to_owned()),
@@ -167,7 +162,7 @@ mod tests {
             takes_late: true,
             gives: true,
             takes_locks: true,
-        };
+        });
         for (word, line) in [
             (
                 &older(),

@@ -16,7 +16,7 @@ use log::warn;
 use super::super::equipment::Equipment;
 use super::super::mandate::{Mandate, MandateHold};
 use super::super::turns::LockTurns;
-use super::super::words::{FromExec, FromNode, NoLockCause, PROTOCOL};
+use super::super::words::{FromExec, FromNode, NoLockCause, PROTOCOL, Welcome};
 use super::super::{clock, lock};
 use crate::calls::{Named, THREAD};
 use crate::core::locks::table::LockName;
@@ -112,19 +112,17 @@ impl<'a> AttachedConnection<'a> {
         let name = self.lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let addresses = self.attached.addresses.to_vec();
         let clock = Some(clock::own());
-        let (takes_failures, takes_clean, takes_late, gives) = (true, true, true, true);
-        let takes_locks = true;
-        let welcome = FromNode::Welcome {
+        let welcome = Welcome {
             lock: name,
             addresses,
             clock,
-            takes_failures,
-            takes_clean,
-            takes_late,
-            takes_locks,
-            gives,
+            takes_failures: true,
+            gives: true,
+            takes_clean: true,
+            takes_late: true,
+            takes_locks: true,
         };
-        lines::write(self.stream, &welcome)?;
+        lines::write(self.stream, &FromNode::Welcome(welcome))?;
         let (sender, lines) = bounded(LINES);
         let name = format!("exec-{}-in", self.number);
         let builder = thread::Builder::new().name(name).stack_size(STACK);

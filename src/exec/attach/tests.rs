@@ -9,6 +9,7 @@ use super::*;
 use crate::coroner::attending::Coroner;
 use crate::exec::clock;
 use crate::exec::leader::{Leader, OwnNode};
+use crate::exec::words::Welcome;
 use crate::exec::words::{FromExec, FromNode};
 use crate::local::lines;
 use crate::local::pair;
@@ -59,7 +60,7 @@ impl Exec {
     /// Its number, if it is taken in.
     fn number(&mut self) -> Option<String> {
         self.head().starts_with("HTTP/1.1 101 ").then(|| match self.hears() {
-            FromNode::Welcome { lock, .. } => lock,
+            FromNode::Welcome(welcome) => welcome.lock,
             other => panic!("{other:?}"),
         })
     }
@@ -129,19 +130,17 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
     assert_eq!(exec.head(), head);
     let (lock, addresses) = ("exec-1.lock".to_owned(), vec!["10.0.0.9/24%eth0".to_owned()]);
     let file = folder.path().join(&lock);
-    let (clock, takes_failures) = (Some(clock::own()), true);
-    let (takes_clean, takes_late, takes_locks, gives) = (true, true, true, true);
-    let welcome = FromNode::Welcome {
+    let welcome = Welcome {
         lock,
         addresses,
-        clock,
-        takes_failures,
-        takes_clean,
-        takes_late,
-        takes_locks,
-        gives,
+        clock: Some(clock::own()),
+        takes_failures: true,
+        gives: true,
+        takes_clean: true,
+        takes_late: true,
+        takes_locks: true,
     };
-    assert_eq!(exec.hears(), welcome);
+    assert_eq!(exec.hears(), FromNode::Welcome(welcome));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let leadership = node.handle().leadership().unwrap();
     for _ in 0..2 {
@@ -289,7 +288,9 @@ fn a_process_is_told_not_too_many_addresses_and_a_group_may_read_its_lock_if_it_
     let attached = Attached::new(node.handle(), state, Some(group), &all, Attendance::Unasked);
     let mut exec = Exec::of(&attached);
     exec.head();
-    let FromNode::Welcome { lock, addresses, .. } = exec.hears() else { panic!("no welcome") };
+    let FromNode::Welcome(Welcome { lock, addresses, .. }) = exec.hears() else {
+        panic!("no welcome")
+    };
     let shown: Vec<String> = all[..32].iter().map(Address::to_string).collect();
     assert_eq!(addresses, shown);
     exec.hears(); // the leadership

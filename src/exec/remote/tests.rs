@@ -5,24 +5,21 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
 use super::*;
+use crate::exec::words::Welcome;
 use crate::node::logged::logged;
 
 /// The first line of a node with this clock, which knows what to do if a command fails or does not.
-fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
-    let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
-    let clock = clock.map(str::to_owned);
-    let (takes_clean, takes_late, takes_locks, gives) =
-        (takes_failures, takes_failures, takes_failures, true);
-    FromNode::Welcome {
-        lock,
-        addresses,
-        clock,
-        takes_failures,
-        takes_clean,
-        takes_late,
-        takes_locks,
-        gives,
-    }
+fn welcome(clock: Option<&str>, takes: bool) -> FromNode {
+    FromNode::Welcome(Welcome {
+        lock: "exec-1.lock".to_owned(),
+        addresses: Vec::new(),
+        clock: clock.map(str::to_owned),
+        takes_failures: takes,
+        gives: true,
+        takes_clean: takes,
+        takes_late: takes,
+        takes_locks: takes,
+    })
 }
 
 /// What becomes of the connection to a node that says this first.
@@ -158,16 +155,11 @@ fn a_node_with_another_clock_or_another_protocol_is_refused() {
 fn what_a_node_says_first_is_kept() {
     let (own, node) = UnixStream::pair().unwrap();
     let words = [
-        FromNode::Welcome {
+        FromNode::Welcome(Welcome {
             lock: "exec-9.lock".to_owned(),
             addresses: ["10.0.0.9/24%eth0", "of a later version"].map(str::to_owned).into(),
-            clock: None,
-            takes_failures: false,
-            gives: false,
-            takes_clean: false,
-            takes_late: false,
-            takes_locks: false,
-        },
+            ..Welcome::default()
+        }),
         FromNode::DoesNotLead,
     ];
     let mut first = Vec::new();
@@ -310,8 +302,8 @@ fn equipped(gives: bool, answer: FromNode, given: &[&File]) -> io::Result<Equipm
     fs::write(folder.path().join("exec-1.lock"), "").unwrap();
     let (own, far) = UnixStream::pair().unwrap();
     let mut first = welcome(None, true);
-    if let FromNode::Welcome { gives: of_node, .. } = &mut first {
-        *of_node = gives;
+    if let FromNode::Welcome(welcome) = &mut first {
+        welcome.gives = gives;
     }
     [first, FromNode::DoesNotLead].iter().for_each(|word| lines::write(&far, word).unwrap());
     let node = Remote::start(own, Vec::new(), folder.path(), None).unwrap();
