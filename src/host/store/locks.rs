@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::record::{REASON, Unfit, sealed, unsealed};
-use super::{LOCKS, RecordFile, StoreError, file, read_whole};
+use super::record::{AnyFormat, REASON, Unfit, sealed, unsealed};
+use super::{LOCKS, RecordFile, StoreError, file, read_as};
 use crate::core::locks::table::LockTable;
 use crate::core::locks::voter::KeptTable;
 use crate::core::settings::Timing;
@@ -45,12 +45,6 @@ struct LocksForm {
     table: Option<Arc<LockTable>>,
 }
 
-/// The keys that every format has.
-#[derive(Deserialize)]
-struct AnyForm {
-    format: u64,
-}
-
 impl LocksFile {
     /// Reads the file in the folder of this member, which the caller has locked. Without a file the record is empty.
     ///
@@ -58,10 +52,7 @@ impl LocksFile {
     /// When there is a file that cannot be trusted. It is never changed here.
     pub fn open(dir: &Path, id: NodeId) -> Result<(LocksFile, LocksRecord), StoreError> {
         let path = dir.join(LOCKS);
-        let record = match read_whole(&path)? {
-            Some(bytes) => from_json(&path, id, &bytes)?,
-            None => LocksRecord::default(),
-        };
+        let record = read_as(&path, id, FORMAT, from_json)?.unwrap_or_default();
         Ok((LocksFile { path, id }, record))
     }
 
@@ -89,30 +80,23 @@ impl RecordFile for LocksFile {
     }
 }
 
-/// Believes the content of a file only if all of it makes sense.
-fn from_json(path: &Path, id: NodeId, bytes: &[u8]) -> Result<LocksRecord, StoreError> {
-    let path = || path.to_path_buf();
-    let damaged = |reason: String| StoreError::Damaged { path: path(), reason };
-    let broken = |error: serde_json::Error| damaged(shown(&error.to_string(), REASON));
+/// Believes the content of a file only if all of it makes sense. Returns whose it is, too.
+fn from_json(bytes: &[u8]) -> Result<(NodeId, LocksRecord), Unfit> {
+    let damaged = |error: serde_json::Error| Unfit::Damaged(shown(&error.to_string(), REASON));
     // The format first: the rest of a newer one may look like damage.
-    let AnyForm { format } = serde_json::from_slice(bytes).map_err(broken)?;
+    let AnyFormat { format } = serde_json::from_slice(bytes).map_err(damaged)?;
     if format > FORMAT {
-        return Err(StoreError::Newer { path: path(), found: format, known: FORMAT });
+        return Err(Unfit::Newer(format));
     }
-    let json = unsealed(bytes).map_err(|unfit| match unfit {
-        Unfit::Damaged(reason) => damaged(reason),
-        Unfit::Newer(found) => StoreError::Newer { path: path(), found, known: FORMAT },
-    })?;
-    let form: LocksForm = serde_json::from_slice(&json).map_err(broken)?;
-    let (found, longest) = (NodeId(form.id), Duration::from_nanos(form.longest_ns));
-    if found != id {
-        return Err(StoreError::Foreign { path: path(), found, expected: id });
-    }
+    let json = unsealed(bytes)?;
+    let form: LocksForm = serde_json::from_slice(&json).map_err(damaged)?;
+    let longest = Duration::from_nanos(form.longest_ns);
     if form.format == 0 || form.promised > GREATEST || longest > Timing::LONGEST {
-        return Err(damaged("a number in it is beyond what can have come about".to_owned()));
+        let what = "a number in it is beyond what can have come about";
+        return Err(Unfit::Damaged(what.to_owned()));
     }
     let kept = KeptTable { table: form.table, promised: Epoch(form.promised) };
-    Ok(LocksRecord { kept, longest })
+    Ok((NodeId(form.id), LocksRecord { kept, longest }))
 }
 
 #[cfg(test)]

@@ -188,27 +188,33 @@ fn holder(lock: &File) -> String {
 
 /// Reads the state of this member; none if there is no such file.
 fn read(path: &Path, id: NodeId) -> Result<Option<StoreRecord>, StoreError> {
-    let Some(bytes) = read_whole(path)? else { return Ok(None) };
-    let path = path.to_path_buf();
-    match StoreRecord::from_json(&bytes) {
-        Ok(record) if record.id == id => Ok(Some(record)),
-        Ok(record) => Err(StoreError::Foreign { path, found: record.id, expected: id }),
-        Err(Unfit::Newer(found)) => Err(StoreError::Newer { path, found, known: FORMAT }),
-        Err(Unfit::Damaged(reason)) => Err(StoreError::Damaged { path, reason }),
-    }
+    let parse = |bytes: &[u8]| StoreRecord::from_json(bytes).map(|record| (record.id, record));
+    read_as(path, id, FORMAT, parse)
 }
 
-/// Reads a file of a member; none if there is no such file.
-fn read_whole(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+/// Reads a file of this member, whose newest format is `known`; none if there is no such file. What is in it, `parse` says,
+/// with whose it is.
+fn read_as<T>(
+    path: &Path,
+    id: NodeId,
+    known: u64,
+    parse: impl FnOnce(&[u8]) -> Result<(NodeId, T), Unfit>,
+) -> Result<Option<T>, StoreError> {
     let path = path.to_path_buf();
-    match file::open(&path).and_then(|file| file::read(&file)) {
-        Ok(Some(bytes)) => Ok(Some(bytes)),
+    let bytes = match file::open(&path).and_then(|file| file::read(&file)) {
+        Ok(Some(bytes)) => bytes,
         Ok(None) => {
             let reason = format!("it has more than {} bytes", file::LARGEST);
-            Err(StoreError::Damaged { path, reason })
+            return Err(StoreError::Damaged { path, reason });
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(StoreError::Unreadable { path, source }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(StoreError::Unreadable { path, source }),
+    };
+    match parse(&bytes) {
+        Ok((found, record)) if found == id => Ok(Some(record)),
+        Ok((found, _)) => Err(StoreError::Foreign { path, found, expected: id }),
+        Err(Unfit::Newer(found)) => Err(StoreError::Newer { path, found, known }),
+        Err(Unfit::Damaged(reason)) => Err(StoreError::Damaged { path, reason }),
     }
 }
 

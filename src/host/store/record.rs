@@ -117,8 +117,8 @@ pub(super) fn unsealed(bytes: &[u8]) -> Result<Vec<u8>, Unfit> {
 
 /// The one key that every format has.
 #[derive(Deserialize)]
-struct AnyFormat {
-    format: u64,
+pub(super) struct AnyFormat {
+    pub format: u64,
 }
 
 #[derive(Serialize, Deserialize)]
