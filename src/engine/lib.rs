@@ -5,8 +5,6 @@
 //!
 //! All calls block, each for the patience that it was given. Nothing here has a thread.
 
-#![allow(dead_code, reason = "a build may be without one of the engines, or without both")]
-
 use std::time::Duration;
 
 use electd_host::{net, tls};
@@ -15,10 +13,13 @@ use thiserror::Error;
 #[cfg_attr(not(feature = "etcd"), path = "absent.rs")]
 #[allow(clippy::duplicate_mod)] // a build may be without both
 mod etcd;
+#[allow(dead_code)] // as above, and so are the next ones
 mod failure;
+#[allow(dead_code)]
 mod line;
 #[cfg_attr(not(feature = "postgres"), path = "absent.rs")]
 mod postgres;
+#[allow(dead_code)]
 mod secret;
 mod url;
 

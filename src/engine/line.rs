@@ -33,6 +33,17 @@ pub(crate) fn trust(url: &EngineUrl) -> Result<Option<ServerTrust>, EngineError>
     })
 }
 
+/// The place of this number; beyond the last one they begin anew.
+pub(crate) fn place(url: &EngineUrl, at: usize) -> &EnginePlace {
+    &url.places[at % url.places.len()]
+}
+
+/// When the first of so many tries has to be over that share this time.
+pub(crate) fn share(until: Instant, tries: usize) -> Instant {
+    let now = Instant::now();
+    now + until.saturating_duration_since(now) / u32::try_from(tries).unwrap_or(1)
+}
+
 /// A connection.
 pub(crate) struct EngineLine {
     socket: TcpStream,

@@ -7,7 +7,7 @@ use electd_election::limits;
 use serde_json::{Value, json};
 
 use super::super::failure::{Failure, odd};
-use super::super::line::{EngineLine, trust};
+use super::super::line::{EngineLine, place, share, trust};
 use super::super::url::{EnginePlace, EngineUrl};
 use super::super::{EngineError, secret};
 use crate::tls::ServerTrust;
@@ -39,7 +39,7 @@ impl Gateway {
     }
 
     pub fn place(&self) -> &EnginePlace {
-        &self.url.places[self.at % self.url.places.len()]
+        place(&self.url, self.at)
     }
 
     /// The answer of the first place that has one. Each question may be carried out twice.
@@ -48,16 +48,14 @@ impl Gateway {
         let count = self.url.places.len();
         let mut last = None;
         for left in (1..=count).rev() {
-            let now = Instant::now();
-            let share = until.saturating_duration_since(now) / u32::try_from(left).unwrap_or(1);
-            match self.ask_here(path, question, now + share) {
+            match self.ask_here(path, question, share(until, left)) {
                 Err(Failure::Error { code, words }) if OF_PLACE.contains(&code.as_str()) => {
                     last = Some(Failure::Silent(words));
                 }
                 Err(Failure::Silent(why)) => last = Some(Failure::Silent(why)),
                 done => return done,
             }
-            self.at = (self.at + 1) % count;
+            self.at += 1;
         }
         Err(last.unwrap_or_else(|| Failure::Silent("the URL names no place".to_owned())))
     }

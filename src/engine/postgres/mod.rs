@@ -16,7 +16,7 @@ use electd_election::limits;
 use session::{OfPlace, PgSession, Row};
 
 use super::failure::Failure;
-use super::line::trust;
+use super::line::{place, share, trust};
 use super::{Engine, EngineError, EngineHolder, EngineUrl, LockAnswer, secret};
 use crate::tls::ServerTrust;
 
@@ -71,12 +71,10 @@ impl Postgres {
         let (mut last, count) = (None, self.url.places.len());
         // A session that is there may have ended with its server.
         for left in (1..=count + usize::from(self.session.is_some())).rev() {
-            let now = Instant::now();
-            let share = until.saturating_duration_since(now) / u32::try_from(left).unwrap_or(1);
-            match self.ask_here(sql, now + share) {
+            match self.ask_here(sql, share(until, left)) {
                 Err(failure) if failure.is_of_place() => {
                     self.session = None;
-                    self.at = (self.at + 1) % count;
+                    self.at += 1;
                     last = Some(failure);
                 }
                 done => return done,
@@ -98,7 +96,7 @@ impl Postgres {
     }
 
     fn connect(&self, until: Instant) -> Result<PgSession, Failure> {
-        let place = &self.url.places[self.at % self.url.places.len()];
+        let place = place(&self.url, self.at);
         let names = (self.url.database.as_str(), self.user.as_str());
         let password = secret::of_postgres(self.url.passfile.as_deref(), place, names);
         let password = password.map_err(|error| Failure::Refused(error.to_string()))?;
@@ -120,7 +118,7 @@ impl Postgres {
     }
 
     fn error(&self, failure: Failure) -> EngineError {
-        let place = &self.url.places[self.at % self.url.places.len()];
+        let place = place(&self.url, self.at);
         match failure {
             Failure::Refused(why) => EngineError::Refused(format!("PostgreSQL at {place}: {why}")),
             Failure::Silent(why) => {
@@ -222,7 +220,7 @@ impl Engine for Postgres {
                    has_table_privilege(to_regclass('electd_lock'), 'UPDATE'), false)";
         let row = self.ask(sql).map_err(|failure| self.error(failure))?.unwrap_or_default();
         let is = |at: usize| row.get(at).is_some_and(|word| word == "t");
-        let place = &self.url.places[self.at % self.url.places.len()];
+        let place = place(&self.url, self.at);
         let version = limits::quote(row.first().map_or("", |version| version));
         let mut told = vec![format!("PostgreSQL {version} answers at {place}")];
         if is(3) {
