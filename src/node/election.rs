@@ -244,10 +244,7 @@ impl ElectionLoop {
             | InboxEvent::Timed { .. } => None, // taken before
             InboxEvent::Order(order) => {
                 let CommandOrder { command, answer } = self.unless_locks_wait(order)?;
-                self.last_command += 1;
-                let id = CommandId(self.last_command);
-                self.answers.insert(id, answer);
-                Some(Input::Command { id, command })
+                Some(self.command(command, Some(answer)))
             }
         }
     }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use crossbeam::channel::Sender;
+
 use super::ElectionLoop;
 use crate::core::detector::ConnectionId;
 use crate::core::locks::member::LockInput;
 use crate::core::membership::MembershipChange;
-use crate::core::message::{Envelope, Forwarded, Message, Refusal};
+use crate::core::message::{Done, Envelope, Forwarded, Message, Refusal};
 use crate::core::types::NodeId;
 use crate::core::{CommandId, Input, OperatorCommand, Output, Phase};
 use crate::node::clock;
@@ -39,17 +41,14 @@ impl ElectionLoop {
         }
         self.net.flush();
         if elects {
-            self.last_command += 1;
-            let id = CommandId(self.last_command);
-            self.turn(Input::Command { id, command: OperatorCommand::Elect });
+            let input = self.command(OperatorCommand::Elect, None);
+            self.turn(input);
         }
         let now = clock::now();
         let ready = self.locks.has_given_all_back();
         if let Some((order, _)) = self.stopping.take_if(|(_, by)| ready || *by <= now) {
-            self.last_command += 1;
-            let id = CommandId(self.last_command);
-            self.answers.insert(id, order.answer);
-            self.turn(Input::Command { id, command: order.command });
+            let input = self.command(order.command, Some(order.answer));
+            self.turn(input);
         }
     }
 
@@ -68,6 +67,7 @@ impl ElectionLoop {
                 let (epoch, incarnation) = (self.core.view().epoch, self.core.incarnation());
                 let envelope = Envelope { epoch, incarnation, message };
                 let _ = self.net.carry(Output::Send { to, envelope });
+                self.net.flush(); // no turn of the core follows
                 None
             }
             _ => Some(Input::Message { connection, from, envelope }),
@@ -103,6 +103,18 @@ impl ElectionLoop {
             }
             _ => Some(order),
         }
+    }
+
+    /// A command to the core, under a number of its own. Its outcome goes to whoever waits for it.
+    pub(super) fn command(
+        &mut self,
+        command: OperatorCommand,
+        answer: Option<Sender<Result<Done, Refusal>>>,
+    ) -> Input {
+        self.last_command += 1;
+        let id = CommandId(self.last_command);
+        self.answers.extend(answer.map(|answer| (id, answer)));
+        Input::Command { id, command }
     }
 
     /// Whether this leader is to change the voters while promises by the list before may still run. (G9)
