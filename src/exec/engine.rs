@@ -45,7 +45,7 @@ struct EngineState {
     feed: Feed,
     /// How many jobs run.
     holds: Mutex<usize>,
-    /// Who has the lock, as far as is known.
+    /// The holder of the lock, as far as this process knows.
     other: Mutex<Option<EngineHolder>>,
     /// Why the engine was of no use the last time.
     trouble: Mutex<Option<EngineError>>,
@@ -103,7 +103,7 @@ impl EngineLock {
         self.state.trouble.lock().clone()
     }
 
-    /// Who has the lock, as far as is known.
+    /// The holder of the lock, as far as this process knows.
     #[must_use]
     pub fn other(&self) -> Option<EngineHolder> {
         self.state.other.lock().clone()

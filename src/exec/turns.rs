@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::core::locks::table::LockName;
 
-/// Who waits for each name in which order: the first has the turn.
+/// The processes that wait for each name, in their order: the first has the turn.
 type Queues = BTreeMap<LockName, VecDeque<(u64, Sender<()>)>>;
 
 /// The turns of all names. Cheap to clone.

@@ -21,7 +21,7 @@ pub struct LocksPage {
 }
 
 impl LockEntry {
-    /// Who holds it, or why nobody does.
+    /// Its holder, or the reason why it has none, in words.
     #[must_use]
     pub fn standing(&self) -> String {
         let why = |why: &String| format!(", but {why}");
@@ -50,7 +50,7 @@ impl LocksView {
         self.with(vec![self.lock(name)])
     }
 
-    /// Who holds the lock of this name, or why nobody does.
+    /// The holder of the lock of this name, or the reason why it has none, in words.
     #[must_use]
     pub fn standing(&self, name: &str) -> String {
         let lock = self.lock(name);

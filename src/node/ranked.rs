@@ -30,7 +30,7 @@ pub(super) fn start(
     Sampler::start(source(member), member.rank.every, surroundings.variables(), deliver)
 }
 
-/// Who never leads needs no rank, and misses none.
+/// A member that never leads needs no rank.
 fn source(member: &MemberConfig) -> AttributeSource {
     if member.role != Role::Member {
         return AttributeSource::Id;
