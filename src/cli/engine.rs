@@ -16,6 +16,7 @@ use super::print::{self, millis};
 use super::stop::{stop_at_signals, with_code};
 use crate::exec::deadlines::Deadlines;
 use crate::exec::engine::{EngineLock, EnginePace, host};
+use crate::exec::guard::GIVE_BACK;
 use crate::exec::leader::Leader;
 use crate::exec::plan::{ExecEnd, Plan};
 use crate::exec::runner;
@@ -41,6 +42,8 @@ impl From<EngineError> for CliError {
 /// The lock of an engine, as a command line names it.
 pub struct NamedEngine {
     url: EngineUrl,
+    /// The URL, as it was given.
+    given: String,
     pace: EnginePace,
     ttl: Duration,
 }
@@ -50,8 +53,8 @@ impl NamedEngine {
     ///
     /// # Errors
     /// If either is wrong.
-    pub fn new(url: &str, ttl: Option<Duration>) -> Result<NamedEngine, CliError> {
-        let url: EngineUrl = url.parse().map_err(|error| {
+    pub fn new(given: &str, ttl: Option<Duration>) -> Result<NamedEngine, CliError> {
+        let url: EngineUrl = given.parse().map_err(|error| {
             CliError::new(Exit::Usage, format!("--lock: {error}; see docs/engines.md"))
         })?;
         let ttl = ttl.unwrap_or(TTL);
@@ -59,7 +62,7 @@ impl NamedEngine {
             let what = "--ttl: give 2s to 1h";
             return Err(CliError::new(Exit::Usage, what));
         }
-        Ok(NamedEngine { url, pace: EnginePace::new(ttl), ttl })
+        Ok(NamedEngine { url, given: given.to_owned(), pace: EnginePace::new(ttl), ttl })
     }
 
     fn open(&self) -> Result<Box<dyn Engine>, EngineError> {
@@ -80,7 +83,8 @@ impl NamedEngine {
         let lock = EngineLock::start(engine, self.pace, waits)?;
         let deadlines = Deadlines::of_renewal(self.pace.renewal());
         let plan = job.plan_for((self.url.engine(), &host()), true, deadlines, false);
-        let plan = Plan { lock: Some(self.url.name().to_owned()), ..plan };
+        let name = Some(self.url.name().to_owned());
+        let plan = Plan { lock: name, engine: Some(self.given.clone()), ..plan };
         if let (Some(other), None, true) =
             (lock.other(), lock.leadership(), io::stderr().is_terminal())
         {
@@ -90,6 +94,15 @@ impl NamedEngine {
         let outcome = self.outcome(end, &lock, job.asks_once(), signal.load(Ordering::SeqCst));
         drop(lock); // it is given back
         outcome
+    }
+
+    fn give_back(&self, token: u64) -> Result<(), CliError> {
+        let given = self.open().and_then(|mut engine| engine.give_back(token));
+        given.map_err(|error| {
+            let what =
+                format!("{error}; the lock {} is free when its time is over", self.url.name());
+            CliError::new(Exit::Unavailable, what)
+        })
     }
 
     fn held_by(&self, holder: &EngineHolder) -> String {
@@ -200,6 +213,15 @@ impl NamedEngine {
         ));
         print::result(&format!("{}\n", told.join("\n")))
     }
+}
+
+/// Gives a lock back if this process was started for that, by a guard whose electd has ended.
+pub fn if_asked() -> Option<Result<(), CliError>> {
+    let mut words = std::env::args_os().skip(1);
+    words.next().filter(|word| word == GIVE_BACK)?;
+    let [url, token] = [words.next()?, words.next()?].map(|word| word.into_string().ok());
+    let (url, token) = (url?, token?.parse().ok()?);
+    Some(NamedEngine::new(&url, None).and_then(|engine| engine.give_back(token)))
 }
 
 #[cfg(test)]

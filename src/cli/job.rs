@@ -251,6 +251,7 @@ impl JobArgs {
             returns: returns || restart != Restart::Never,
             deadlines,
             lock: None,
+            engine: None,
             cluster: cluster.to_owned(),
             node: name.to_owned(),
         }

@@ -178,10 +178,10 @@ pub fn main() -> ExitCode {
     if completion::answer() {
         return Exit::Done.into();
     }
-    let outcome = match parse(std::env::args_os()) {
+    let outcome = engine::if_asked().unwrap_or_else(|| match parse(std::env::args_os()) {
         Ok(cli) => args::check_environment(usage_exit()).and_then(|()| cli.command.run()),
         Err(error) => usage(&error),
-    };
+    });
     match outcome {
         Ok(()) => Exit::Done.into(),
         Err(CliError { exit, message }) => {

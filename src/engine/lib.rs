@@ -81,6 +81,12 @@ pub trait Engine: Send {
     /// If the engine refuses, or does not answer. Its time ends all the same.
     fn release(&mut self, holder: &str) -> Result<(), EngineError>;
 
+    /// Gives up the lock that was taken with this token, by a process that has ended: nothing if it is not held so.
+    ///
+    /// # Errors
+    /// If the engine refuses, or does not answer. Its time ends all the same.
+    fn give_back(&mut self, token: u64) -> Result<(), EngineError>;
+
     /// Who holds the lock now.
     ///
     /// # Errors

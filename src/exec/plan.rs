@@ -37,6 +37,8 @@ pub struct Plan {
     pub deadlines: Deadlines,
     /// The lock that the command runs by; without one it is the leadership of the node.
     pub lock: Option<String>,
+    /// The URL of the engine that decides on the lock, if one does: where the guard gives it back after the death of electd.
+    pub engine: Option<String>,
     /// The name of the cluster.
     pub cluster: String,
     /// The name of this member.
@@ -145,6 +147,7 @@ pub(super) mod tests {
             returns: false,
             deadlines: Deadlines::of_renewal(Duration::from_secs(80)),
             lock: None,
+            engine: None,
             cluster: "hc".to_owned(),
             // The program of the tests, started as a guard, would run other tests: this is no option of it.
             node: "--no-guard".to_owned(),

@@ -1,10 +1,19 @@
 //! `exec --lock URL`, `leader --lock URL` and `check --lock URL` without an engine: wrong command lines, and servers that are
 //! none. tests/interop/engines.py has the real ones.
 
-use std::io::{Read, Write};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
+
+use electd_testing::within::within;
+
+/// Longer than anything takes here.
+const LONG: Duration = Duration::from_secs(60);
 
 fn electd(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
@@ -103,4 +112,71 @@ fn an_engine_that_does_not_run_is_waited_for_as_long_as_is_said() {
     let (code, told) = refused(&["exec", "--lock", &url, "--wait", "200ms"]);
     assert!(code == Some(69) && told.contains("waiting for it"), "{told}");
     assert!(told.contains("Connection refused"), "{told}");
+}
+
+/// What an etcd answers that has one key, which a process of electd has put.
+fn lone_etcd(path: &str, body: &str) -> String {
+    let key = r#"{"key": "YS83", "value": "bWU=", "create_revision": "41"}"#;
+    match path.trim_start_matches("/v3/") {
+        "lease/grant" => r#"{"ID": "7"}"#.to_owned(),
+        "lease/keepalive" => r#"{"result": {"ID": "7", "TTL": "5"}}"#.to_owned(),
+        "kv/range" => format!(r#"{{"kvs": [{key}]}}"#),
+        "kv/txn" if body.contains("request_put") => format!(
+            r#"{{"header": {{"revision": "41"}}, "succeeded": true, "responses": [{{}}, {{"response_range": {{"kvs": [{key}]}}}}]}}"#
+        ),
+        _ => "{}".to_owned(),
+    }
+}
+
+/// The path and the body of a question in HTTP.
+fn question(stream: &TcpStream) -> Option<(String, String)> {
+    let mut lines = BufReader::new(stream);
+    let mut line = || {
+        let mut line = String::new();
+        lines.read_line(&mut line).ok().filter(|length| *length > 0).map(|_| line)
+    };
+    let path = line()?.split(' ').nth(1)?.to_owned();
+    let mut length = 0;
+    while let Some(header) = line().filter(|header| header != "\r\n") {
+        if let Some((_, value)) = header.split_once("Content-Length: ") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    let mut body = vec![0; length];
+    lines.read_exact(&mut body).ok()?;
+    Some((path, String::from_utf8(body).ok()?))
+}
+
+#[test]
+fn the_lock_of_a_killed_electd_is_given_back_once_its_command_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("etcd://{}/a", listener.local_addr().unwrap());
+    let (tell, given_back) = mpsc::channel();
+    let pid_file = file.clone();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let Some((path, body)) = question(&stream) else { continue };
+            if body.contains("request_delete_range") {
+                let pid = fs::read_to_string(&pid_file).unwrap();
+                let runs = Path::new(&format!("/proc/{}", pid.trim())).exists();
+                let _ = tell.send((body.contains(r#""create_revision":"41""#), runs));
+            }
+            let answer = lone_etcd(&path, &body);
+            let _ = write!(stream, "HTTP/1.0 200 OK\r\n\r\n{answer}");
+        }
+    });
+    let job = format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; sleep 600", file.display());
+    let mut exec = Command::new(env!("CARGO_BIN_EXE_electd"))
+        .args(["exec", "--ttl", "1h", "--stop-after", "100ms", "--cgroup", "never", "--lock", &url])
+        .args(["--", "sh", "-c", &job])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    within(LONG, "the command runs", || file.exists());
+    exec.kill().unwrap();
+    exec.wait().unwrap();
+    let (is_by_token, runs) = given_back.recv_timeout(LONG).unwrap();
+    assert!(is_by_token && !runs, "by the token: {is_by_token}, beside the command: {runs}");
 }

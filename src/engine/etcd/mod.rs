@@ -169,6 +169,19 @@ impl Engine for Etcd {
         Ok(())
     }
 
+    fn give_back(&mut self, token: u64) -> Result<(), EngineError> {
+        let first = self.first();
+        let key = self.ask("kv/range", &first)?["kvs"][0]["key"].take();
+        self.ask(
+            "kv/txn",
+            &json!({
+                "compare": [{"key": key, "target": "CREATE", "result": "EQUAL", "create_revision": token.to_string()}],
+                "success": [{"request_delete_range": {"key": key}}],
+            }),
+        )?;
+        Ok(())
+    }
+
     fn watch(&mut self) -> Result<Option<EngineHolder>, EngineError> {
         let first = self.first();
         key_holder(&self.ask("kv/range", &first)?["kvs"][0])

@@ -148,6 +148,16 @@ impl Postgres {
         format!("clock_timestamp() + interval '{} milliseconds'", self.ttl.as_millis())
     }
 
+    /// Has the time of the lock end now, if it is held so.
+    fn end_where(&mut self, held: &str) -> Result<(), EngineError> {
+        let name = self.url.name();
+        let sql = format!(
+            "UPDATE electd_lock SET until = clock_timestamp() WHERE name = '{name}' AND {held} \
+             AND until > clock_timestamp() RETURNING token, {DURABLE}"
+        );
+        self.ask(&sql).map(drop).map_err(|failure| self.error(failure))
+    }
+
     fn look(&mut self) -> Result<Option<EngineHolder>, EngineError> {
         let sql = format!(
             "SELECT token, holder, extract(epoch FROM until - clock_timestamp()) FROM electd_lock WHERE name = '{}'",
@@ -201,12 +211,11 @@ impl Engine for Postgres {
     }
 
     fn release(&mut self, holder: &str) -> Result<(), EngineError> {
-        let (name, holder) = (self.url.name(), literal(holder));
-        let sql = format!(
-            "UPDATE electd_lock SET until = clock_timestamp() WHERE name = '{name}' AND holder = {holder} \
-             AND until > clock_timestamp() RETURNING token, {DURABLE}"
-        );
-        self.ask(&sql).map(drop).map_err(|failure| self.error(failure))
+        self.end_where(&format!("holder = {}", literal(holder)))
+    }
+
+    fn give_back(&mut self, token: u64) -> Result<(), EngineError> {
+        self.end_where(&format!("token = {token}"))
     }
 
     fn watch(&mut self) -> Result<Option<EngineHolder>, EngineError> {

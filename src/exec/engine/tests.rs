@@ -58,6 +58,10 @@ impl Engine for Stub {
         self.answer(())
     }
 
+    fn give_back(&mut self, _: u64) -> Result<(), EngineError> {
+        self.answer(())
+    }
+
     fn watch(&mut self) -> Result<Option<EngineHolder>, EngineError> {
         self.answer(None)
     }

@@ -30,7 +30,7 @@ mod work;
 
 use std::ffi::OsString;
 use std::io;
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 
 use rustix::process::Signal;
 use signal_hook::low_level::emulate_default_handler;
@@ -46,9 +46,13 @@ use work::Guard;
 use crate::cgroup::{Cgroup, VARIABLE, refused};
 use crate::coroner::guards::Registered;
 use crate::local::pair;
+use crate::rank::children;
 
 /// The hidden argument that makes `electd` a guard.
 pub const GUARD: &str = "guard";
+
+/// The hidden argument that makes `electd` give a lock back to its engine. The URL and the token follow.
+pub const GIVE_BACK: &str = "give-back";
 
 /// A guard that cannot hold its addresses ends by this signal: every exit code may be the command's.
 pub const NO_ADDRESS: Signal = Signal::USR2;
@@ -78,13 +82,13 @@ pub fn if_asked() -> Option<ExitCode> {
 }
 
 fn guard(arguments: Vec<OsString>) -> ExitCode {
-    let (mut cgroup, mut registered) = (None, None);
+    let (mut cgroup, mut registered, mut lock) = (None, None, None);
     let prepared = GuardTask::read(arguments).and_then(|task| {
         cgroup = made_for(&task)?;
         Ok(task)
     });
     let (ended, is_clean) = match prepared {
-        Ok(task) => work(task, &mut cgroup, &mut registered),
+        Ok(task) => work(task, &mut cgroup, &mut registered, &mut lock),
         Err(error) => (Err(error.into()), true),
     };
     // At most what waits to become the command is there still, which has begun nothing.
@@ -100,8 +104,11 @@ fn guard(arguments: Vec<OsString>) -> ExitCode {
         None => {}
     }
     let last = if is_clean { LastWord::Clean } else { LastWord::Unclean };
-    let tell = |word: GuardWord| _ = pair::say(io::stdin(), &word, &[]); // electd may have ended
-    tell(GuardWord::Last(last));
+    let tell = |word: GuardWord| pair::say(io::stdin(), &word, &[]);
+    let electd = tell(GuardWord::Last(last));
+    if let (Err(_), Some(lock), true) = (electd, lock, is_clean) {
+        give_back(&lock);
+    }
     match ended {
         Ok(Ended::With(code)) => ExitCode::from(code),
         Ok(Ended::ByDeadline) => end_by(BY_DEADLINE),
@@ -112,7 +119,7 @@ fn guard(arguments: Vec<OsString>) -> ExitCode {
                 Failed::Late { .. } => end_by(BY_DEADLINE),
                 Failed::Guard(_) => {
                     let reason = error.to_string().chars().take(LONGEST_REASON).collect();
-                    tell(GuardWord::Failed(reason));
+                    let _ = tell(GuardWord::Failed(reason)); // electd may have ended
                     end_by(FAILED)
                 }
             }
@@ -127,21 +134,40 @@ fn made_for(task: &GuardTask) -> io::Result<Option<Cgroup>> {
     made.map(Some).or_else(|refused| task.go_without(refused).map(|()| None))
 }
 
+/// A lock that an engine has given: the URL and the token.
+type EngineLock = (String, u64);
+
+/// Has a process of its own give the lock back, as electd has ended, which would have. If that fails, it is free later.
+fn give_back((url, token): &EngineLock) {
+    let given = children::this_program().and_then(|mut program| {
+        program.args([GIVE_BACK, url, &token.to_string()]).stdin(Stdio::null()).spawn()
+    });
+    if let Err(error) = given {
+        say(&format!("the lock is not given back: {error}"));
+    }
+}
+
 /// Ends this process.
 fn end_by(signal: Signal) -> ExitCode {
     let _ = emulate_default_handler(signal.as_raw());
     ExitCode::from(70) // not reached
 }
 
-/// All that it was started for. Tells how that ended, and whether nothing is left of it besides processes.
+/// All that it was started for, and by which lock of an engine. Tells how that ended, and whether nothing is left of it
+/// besides processes.
 fn work(
     task: GuardTask,
     cgroup: &mut Option<Cgroup>,
     registered: &mut Option<Registered>,
+    lock: &mut Option<EngineLock>,
 ) -> (Result<Ended, Failed>, bool) {
     let has_address = !task.addresses.is_empty();
+    let engine = Some(task.engine.clone()).filter(|url| !url.is_empty());
     match Guard::start(task, cgroup, registered) {
-        Ok(Some(guard)) => guard.run(),
+        Ok(Some(guard)) => {
+            *lock = engine.map(|url| (url, guard.epoch()));
+            guard.run()
+        }
         Ok(None) => (Ok(Ended::With(0)), true),
         Err(error) => {
             let is_clean = error.is_clean(has_address);

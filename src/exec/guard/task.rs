@@ -1,5 +1,5 @@
-//! What a guard is to do, as the arguments that it is started with: `NODE RISK LIMIT CLEANUP CGROUP [ADDRESS ...] --
-//! [CMD ...]`.
+//! What a guard is to do, as the arguments that it is started with: `NODE RISK LIMIT CLEANUP CGROUP ENGINE
+//! [ADDRESS ...] -- [CMD ...]`.
 
 use std::ffi::OsString;
 use std::io;
@@ -34,6 +34,8 @@ pub struct GuardTask {
     pub cleanup: PathBuf,
     /// The command does not run without a cgroup of its own.
     pub needs_cgroup: bool,
+    /// The URL of the engine that decides on the lock of the command, as in [`Plan`]; empty for none.
+    pub engine: String,
     /// The addresses to hold.
     pub addresses: Vec<Address>,
     /// The command, and its arguments; none with addresses alone.
@@ -49,6 +51,7 @@ impl GuardTask {
             limit: plan.stop_after,
             cleanup: plan.cleanup.clone().unwrap_or_default(),
             needs_cgroup: plan.cgroup == CgroupUse::Always,
+            engine: plan.engine.clone().unwrap_or_default(),
             addresses: plan.addresses.clone(),
             command: plan.command.clone(),
         }
@@ -61,7 +64,7 @@ impl GuardTask {
         let cgroup = if self.needs_cgroup { NEEDED } else { WANTED };
         let mut arguments: Vec<OsString> =
             vec![self.node.clone().into(), kind.into(), limit.into(), self.cleanup.clone().into()];
-        arguments.push(cgroup.into());
+        arguments.extend([cgroup.into(), self.engine.clone().into()]);
         arguments.extend(self.addresses.iter().map(|address| address.to_string().into()));
         arguments.push(SEPARATOR.into());
         arguments.extend(self.command.iter().cloned());
@@ -86,6 +89,7 @@ impl GuardTask {
         let millis = millis.ok_or_else(|| io::Error::other(format!("{limit:?} is no limit")))?;
         let cleanup = next("whether there is a cleanup")?.into();
         let needs_cgroup = next("whether a cgroup is needed")? == NEEDED;
+        let engine = next("whether an engine decides")?.to_string_lossy().into_owned();
         let mut rest: Vec<OsString> = arguments.collect();
         let end = rest.iter().position(|argument| argument == SEPARATOR).unwrap_or(rest.len());
         let command = rest.split_off((end + 1).min(rest.len()));
@@ -95,7 +99,7 @@ impl GuardTask {
         });
         let addresses = addresses.collect::<io::Result<Vec<Address>>>()?;
         let limit = Duration::from_millis(millis);
-        Ok(GuardTask { node, is_leased, limit, cleanup, needs_cgroup, addresses, command })
+        Ok(GuardTask { node, is_leased, limit, cleanup, needs_cgroup, engine, addresses, command })
     }
 
     /// Goes on without a cgroup, and says why, unless the command needs one.
@@ -123,6 +127,7 @@ mod tests {
             limit: Duration::from_millis(1500),
             cleanup: "./clean up".into(),
             needs_cgroup: true,
+            engine: "etcd://h/a".to_owned(),
             addresses: vec!["10.0.0.9/24%eth0".parse().unwrap()],
             command: ["sh", "--", "-c"].map(OsString::from).to_vec(),
         };
@@ -130,12 +135,13 @@ mod tests {
             is_leased: false,
             cleanup: PathBuf::new(),
             needs_cgroup: false,
+            engine: String::new(),
             addresses: Vec::new(),
             command: Vec::new(),
             ..full.clone()
         };
-        let words = "node-1|leased|1500|./clean up|needed|10.0.0.9/24%eth0|--|sh|--|-c";
-        for (task, words) in [(full, words), (little, "node-1|unleased|1500||wanted|--")] {
+        let words = "node-1|leased|1500|./clean up|needed|etcd://h/a|10.0.0.9/24%eth0|--|sh|--|-c";
+        for (task, words) in [(full, words), (little, "node-1|unleased|1500||wanted||--")] {
             let arguments = task.arguments();
             assert_eq!(GuardTask::read(arguments.clone()).unwrap(), task);
             assert_eq!(arguments.join("|".as_ref()), words);

@@ -141,6 +141,11 @@ impl<'a> Guard<'a> {
         }))
     }
 
+    /// The epoch of the leadership, or the token of the lock, that the command runs by.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     /// Until nothing of the command is left. Tells how it ended, and whether it left nothing elsewhere, and no address.
     pub fn run(mut self) -> (Result<Ended, Failed>, bool) {
         let forced = self.serve();
