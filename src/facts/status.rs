@@ -121,6 +121,12 @@ pub struct Status {
     /// How many locks each member holds, as far as this node knows; left out if none holds any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub locks_held: BTreeMap<String, u64>,
+    /// How many locks are wanted that nobody holds, as far as this node knows; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub locks_unheld: u64,
+    /// Where the work of this leader is reached, as `--url` says; left out of others, and without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// What the clock of this node's host shows now, in milliseconds since 1970; null of a node of an earlier version.
     #[serde(default)]
     pub clock_ms: Option<u64>,
@@ -129,6 +135,11 @@ pub struct Status {
     pub asked_ms: Option<(u64, u64)>,
     /// The id of the latest event: for `GET /events` the Last-Event-ID of a client that has read this status.
     pub last_event: Option<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Whether a node has the real-time scheduling and the locked memory that its file asks for.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::bounded;
-use electd_facts::{hint::ClusterFlags, locks::LocksView, unable};
+use electd_facts::{hint::ClusterFlags, hold::LockChange, locks::LocksView, unable};
 
 use super::command::unanswered;
 use super::events::EventLog;
@@ -16,6 +16,7 @@ use super::handle::{Command, CommandError, Handle, Outcome};
 use super::history::HistoryEntry;
 use super::inbox::{CommandOrder, InboxEvent, Queue};
 use super::leadership::{Change, Leadership};
+use super::locks::{GivenUrl, LockName, UrlOf};
 use super::members;
 use super::moving;
 use super::publish::Published;
@@ -214,6 +215,11 @@ impl NodeHandle {
         self.published.ring();
     }
 
+    /// Where the work of this member is reached while it leads, or holds this lock, until the result is dropped.
+    pub(crate) fn reached_at(&self, of: UrlOf, url: String) -> GivenUrl {
+        self.published.urls.give(of, url)
+    }
+
     /// The timings in force: those of the start, or of the last reload.
     ///
     /// ```
@@ -333,7 +339,15 @@ impl Handle for NodeHandle {
     }
 
     fn locks(&self) -> Arc<LocksView> {
-        Arc::new(self.published.locks_view())
+        Arc::new(self.published.locks_view(None))
+    }
+
+    fn lock(&self, name: &LockName) -> LocksView {
+        self.published.locks_view(Some(name))
+    }
+
+    fn lock_events(&self) -> Arc<EventLog<LockChange>> {
+        self.published.hands.events.clone()
     }
 
     fn record(&self) -> Record {
