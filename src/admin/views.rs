@@ -35,7 +35,8 @@ pub fn ready<H: Handle>(handle: &H) -> Response {
 fn judged<H: Handle>(handle: &H, holds: fn(&Status) -> bool) -> Response {
     let locks = handle.locks();
     let (locks_held, locks_unheld) = (locks.held(), locks.unheld());
-    let status = Status { locks_held, locks_unheld, ..handle.status() };
+    let locks_version = locks.version;
+    let status = Status { locks_held, locks_unheld, locks_version, ..handle.status() };
     Response::json(if holds(&status) { 200 } else { 503 }, &status)
 }
 

@@ -238,11 +238,8 @@ mod tests {
             lock: "x".to_owned(),
             holder: holder.map(|(name, _)| name.to_owned()),
             token: holder.map(|(_, token)| token),
-            before: before.map(|(name, token)| HolderBefore {
-                holder: name.to_owned(),
-                token,
-                until_ms: 0,
-                end: HoldEnd::GaveBack,
+            before: before.map(|(name, token)| {
+                HolderBefore::new(name.to_owned(), token, 0, HoldEnd::GaveBack)
             }),
             unheld_ms: None,
         }

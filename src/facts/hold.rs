@@ -40,6 +40,17 @@ pub struct HolderBefore {
     pub until_ms: u64,
     /// Why.
     pub end: HoldEnd,
+    /// The same in words.
+    pub reason: String,
+}
+
+impl HolderBefore {
+    /// The holder of this name and token, until this moment.
+    #[must_use]
+    pub fn new(holder: String, token: u64, until_ms: u64, end: HoldEnd) -> HolderBefore {
+        let reason = end.words(&holder);
+        HolderBefore { holder, token, until_ms, end, reason }
+    }
 }
 
 /// What happened to a lock. The names are part of electd's interface.
@@ -86,7 +97,7 @@ impl LockChange {
             }
             _ => format!("nobody holds {}", self.lock),
         };
-        let before = self.before.as_ref().map(|it| format!("; {}", it.end.words(&it.holder)));
+        let before = self.before.as_ref().map(|it| format!("; {}", it.reason));
         now + &before.unwrap_or_default()
     }
 }
@@ -105,12 +116,7 @@ mod tests {
             lock: "x".to_owned(),
             holder: holder.map(str::to_owned),
             token: holder.map(|_| 9),
-            before: end.map(|end| HolderBefore {
-                holder: "a".to_owned(),
-                token: 7,
-                until_ms: 0,
-                end,
-            }),
+            before: end.map(|end| HolderBefore::new("a".to_owned(), 7, 0, end)),
             unheld_ms: None,
         };
         for (holder, end, words) in [

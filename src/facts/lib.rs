@@ -25,6 +25,7 @@ pub mod refused;
 #[doc(hidden)]
 pub mod samples;
 pub mod status;
+pub mod takeover;
 pub mod tells;
 pub mod unable;
 pub mod versions;

@@ -66,7 +66,7 @@ impl LockCause {
         match self {
             LockCause::Stays { holder, before, .. } => {
                 let before = before.as_ref().map(|it| {
-                    let (moment, end) = (moment(it.until_ms), it.end.words(&it.holder));
+                    let (moment, end) = (moment(it.until_ms), &it.reason);
                     format!("; {} held it before, until {moment}: {end}", it.holder)
                 });
                 let stays =

@@ -59,8 +59,7 @@ fn lines(told: Vec<(&'static str, String, Option<String>)>) -> Vec<String> {
 #[test]
 fn a_lock_that_is_held_stays_with_its_holder_and_the_others_are_named() {
     let mut held = entry(Some("b"), &["a", "b"]);
-    let (holder, end) = ("a".to_owned(), HoldEnd::GaveBack);
-    held.before = Some(HolderBefore { holder, token: 5, until_ms: 0, end });
+    held.before = Some(HolderBefore::new("a".to_owned(), 5, 0, HoldEnd::GaveBack));
     let expected = "stays: it stays with b until b gives it back or is gone; a held it before, until \
                     1970-01-01T00:00:00.000Z: a gave it back => to have a hold it: `electd lock move x --to a`";
     assert_eq!(lines(told(view(held.clone()), view(held.clone()), false)), [expected]);

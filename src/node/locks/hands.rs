@@ -127,7 +127,7 @@ impl ComparedTables {
             let silence = silence.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(0));
             self.free.insert(name.clone(), done.at_ms.saturating_sub(silence));
             let holder = done.list.name(hold.by.member);
-            let before = HolderBefore { holder, token: hold.token, until_ms: done.at_ms, end };
+            let before = HolderBefore::new(holder, hold.token, done.at_ms, end);
             self.before.insert(name.clone(), before);
             changes.push(self.change(name, next, done, own));
         }

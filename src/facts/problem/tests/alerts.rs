@@ -48,7 +48,7 @@ fn of_the_cluster() -> Vec<Rule> {
         ),
         rule(
             "ElectdLockUnheld",
-            "max by (cluster) (electd_locks_unheld) > 0",
+            "max by (cluster) (electd_locks_unheld) > 0 and on (cluster) max by (cluster) (electd_has_leader) == 1",
             "1m",
             "critical",
             "Nobody holds {{ $value }} locks of {{ $labels.cluster }} that are wanted",
