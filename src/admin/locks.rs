@@ -85,7 +85,7 @@ fn judged<H: Handle>(node: &H, request: &Request, holds: fn(&LocksView, &str) ->
         Ok(name) => name,
         Err(wrong) => return wrong,
     };
-    let (locks, status) = (node.lock(&name), node.status());
+    let (locks, status) = (node.lock_view(&name), node.status());
     let code = if holds(&locks, &status.node.name) && !status.stalled { 200 } else { 503 };
     Response::json(code, &locks)
 }

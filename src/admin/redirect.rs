@@ -62,7 +62,7 @@ impl Redirection {
                 (leader.map(|leader| leader.name.clone()), self.told(&own))
             }
             Redirection::Lock(name) => {
-                let lock = node.lock(name).lock(name.as_str());
+                let lock = node.lock_view(name).lock(name.as_str());
                 let acts = lock.reason.is_none() && !own.stalled;
                 (lock.holder, Told { acts, url: lock.url })
             }

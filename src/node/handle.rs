@@ -145,7 +145,7 @@ pub trait Handle: Clone + Send + Sync + 'static {
     }
 
     /// The same of the lock of this name alone, which costs less.
-    fn lock(&self, name: &LockName) -> LocksView {
+    fn lock_view(&self, name: &LockName) -> LocksView {
         self.locks().of(name.as_str())
     }
 

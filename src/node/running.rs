@@ -335,7 +335,7 @@ impl Handle for NodeHandle {
         Arc::new(self.published.locks_view(None))
     }
 
-    fn lock(&self, name: &LockName) -> LocksView {
+    fn lock_view(&self, name: &LockName) -> LocksView {
         self.published.locks_view(Some(name))
     }
 

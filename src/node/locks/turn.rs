@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use electd_facts::hands::DoneTable;
 use electd_facts::locks::LockHindrance;
 
-use super::hands::DoneTable;
 use super::outlook::election_view;
 use super::side::LockSide;
 use super::speech;
