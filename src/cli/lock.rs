@@ -271,6 +271,10 @@ fn details(locks: &LocksView, name: &str) -> String {
     if !lock.candidates.is_empty() {
         facts.push(("candidates", lock.candidates.join(", ")));
     }
+    let before = lock.before.as_ref();
+    let before =
+        before.map(|it| format!("{}, until {}: {}", it.holder, moment(it.until_ms), it.reason));
+    facts.extend(before.map(|before| ("before", before)));
     facts.iter().map(|(key, value)| format!("{key:<12}{value}\n")).collect()
 }
 

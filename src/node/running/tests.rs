@@ -5,7 +5,8 @@ use std::thread;
 use crossbeam::channel::Receiver;
 
 use super::*;
-use crate::core::membership::MembershipChange;
+use crate::core::membership::{self, MembershipChange};
+use crate::core::message::Forwarded;
 use crate::core::types::{Drain, Epoch, Task};
 use crate::net::Answering;
 use crate::node::publish::tests::{hand_out, id, published, resign};

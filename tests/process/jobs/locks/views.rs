@@ -148,6 +148,9 @@ fn all_views_of_a_lock_tell_the_same_of_each_situation() {
     [2, 3].map(|number| cluster.node(number).kill_9());
     until(&cluster, Some("node-1"), &["unsupported", "unasked"], &[1]);
     redirects(&cluster, &[1], 503);
-    assert_eq!(cluster.node(1).get("/leader?redirect").unwrap().code, 503);
+    eventually("the leadership is over as well", || {
+        let answer = cluster.node(1).get("/leader?redirect").map_err(|error| error.to_string())?;
+        ensure(answer.code == 503, || format!("{answer:?}"))
+    });
     drop(first);
 }
