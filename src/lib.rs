@@ -57,6 +57,7 @@
 //! | main | a signal | TERM, INT or QUIT came, and all others are joined |
 //! | election | its queue of events and commands, or the core's deadline | it was told to stop |
 //! | store, store-locks | records to write | its writer is stopped |
+//! | lock-hands | done tables of locks, to compare | the election thread ends |
 //! | rank, if the rank changes | the time of the next sample, a thread that takes it | it was told to stop |
 //! | health, if there is a check | the time of the next check, a thread that runs it | it was told to stop |
 //! | rank-sample, health-check, hook, cleanup | a program, or the system, which may hang | that has ended |

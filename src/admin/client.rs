@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use electd_facts::held::LocksPage;
+use electd_facts::hold::LockChange;
 use electd_facts::locks::LocksView;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -170,9 +171,31 @@ impl Client {
     /// # Errors
     /// If nobody answers there, the node refuses, or its version knows no events.
     pub fn listen(&self, address: &str, after: Option<&str>) -> Result<EventListener, ClientError> {
+        self.listen_at(address, "events", after)
+    }
+
+    /// The same of the changes of the lock of this name.
+    ///
+    /// # Errors
+    /// As [`Client::listen`].
+    pub fn listen_to_lock(
+        &self,
+        address: &str,
+        lock: &str,
+        after: Option<&str>,
+    ) -> Result<EventListener<LockChange>, ClientError> {
+        self.listen_at(address, &format!("events?lock={lock}"), after)
+    }
+
+    fn listen_at<E: DeserializeOwned>(
+        &self,
+        address: &str,
+        path: &str,
+        after: Option<&str>,
+    ) -> Result<EventListener<E>, ClientError> {
         let id = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let headers = format!("Accept: text/event-stream\r\n{id}");
-        let question = question(address, "GET", "events", &headers, "");
+        let question = question(address, "GET", path, &headers, "");
         let place = SilentNode { address, connect: CONNECT, silence: FROZEN };
         let mut exchange = Exchange::open(address, self.trust.as_ref(), CONNECT)
             .map_err(|error| place.not_reached(&error))?;

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
+use crate::node::events::{EventLog, Logged};
 use crate::node::handle::{Command, CommandError, Handle};
 
 use super::dispatch::{self, Answer, ServerContext};
@@ -15,6 +16,7 @@ use super::inbound::ClientRequest;
 use super::limits;
 use super::peers;
 use super::places::{ConnectionUse, Place};
+use super::redirect::Redirection;
 use super::response::{Delivery, Response};
 use super::stream::{self, Stream};
 use super::talk::{Over, Talk};
@@ -89,11 +91,17 @@ impl<H: Handle> ClientConnection<'_, H> {
             Answer::Now(response) => response,
             Answer::Command(command) => self.carry_out(command),
             Answer::Peer(name) => self.ask_peer(&name),
+            Answer::Redirect(to) => self.redirect(&to),
             Answer::Election(asked) => self.find_election(asked),
             Answer::Verdict => self.find_verdict(),
             Answer::Attach => return Ok(Some(ConversationEnd::Attach)),
             Answer::Stream(stream) if self.talk.line.place().begin(ConnectionUse::Stream) => {
-                return self.stream(stream).map(|()| Some(ConversationEnd::Over(Over::Answered)));
+                let handle = self.shared.handle();
+                let told = match stream.lock {
+                    Some(_) => self.stream(stream, &handle.lock_events()),
+                    None => self.stream(stream, &handle.events()),
+                };
+                return told.map(|()| Some(ConversationEnd::Over(Over::Answered)));
             }
             Answer::Stream(_) => stream::too_many(),
         };
@@ -124,6 +132,16 @@ impl<H: Handle> ClientConnection<'_, H> {
         response
     }
 
+    /// To where the work of the leader, or of a lock, is reached.
+    fn redirect(&self, to: &Redirection) -> Response {
+        if !self.talk.line.place().begin(ConnectionUse::Peer) {
+            return peers::too_many();
+        }
+        let response = to.answer(self.shared.handle(), &self.shared.security());
+        self.talk.line.place().end();
+        response
+    }
+
     /// An election, as the members recorded it.
     fn find_election(&self, asked: elections::ElectionQuery) -> Response {
         if !self.talk.line.place().begin(ConnectionUse::Election) {
@@ -147,13 +165,12 @@ impl<H: Handle> ClientConnection<'_, H> {
     }
 
     /// Sends events for as long as the client takes them, the last ones of a node that ends too.
-    fn stream(&mut self, mut stream: Stream) -> io::Result<()> {
-        let log = self.shared.handle().events();
+    fn stream<E: Logged>(&mut self, mut stream: Stream, log: &EventLog<E>) -> io::Result<()> {
         self.tell(stream::HEAD)?;
         loop {
             let is_over = self.talk.line.place().is_over() || self.talk.line.is_ended();
             let news = self.shared.places().news();
-            let bytes = stream.next(&log, Instant::now());
+            let bytes = stream.next(log, Instant::now());
             if bytes.is_empty() {
                 if is_over {
                     return Ok(());

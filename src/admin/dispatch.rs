@@ -13,6 +13,7 @@ use super::elections::{self, Elections};
 use super::guard::{self, Access};
 use super::peers;
 use super::places::ClientPlaces;
+use super::redirect::{self, Redirection};
 use super::request::Request;
 use super::response::Response;
 use super::routes::Route;
@@ -34,6 +35,8 @@ impl<H: Handle> ServerContext<H> {
         let places = Arc::<ClientPlaces>::default();
         let waiting = places.clone();
         handle.events().on_news(move || waiting.tell_news());
+        let waiting = places.clone();
+        handle.lock_events().on_news(move || waiting.tell_news());
         let (elections, verdicts) = (Elections::default(), Verdicts::default());
         ServerContext { handle, access, places, elections, verdicts }
     }
@@ -93,6 +96,8 @@ pub enum Answer {
     Election(elections::ElectionQuery),
     /// With the verdict on the cluster, for which other members are asked.
     Verdict,
+    /// With the place of the leader's work, or of a lock's, for which another member may be asked.
+    Redirect(Redirection),
     /// The connection is given away: a process attaches itself to the node.
     Attach,
 }
@@ -135,8 +140,11 @@ pub fn answer<H: Handle>(
         None => {
             let peer = peers::asked(&request.path).filter(|_| request.method == "GET");
             let peer = peer.map(|name| Answer::Peer(name.to_owned()));
+            let redirect = || redirect::asked(request).map(Answer::Redirect);
             let election = || elections::asked(request).map(Answer::Election);
-            peer.or_else(election).unwrap_or_else(|| Answer::Now(view(request, shared)))
+            peer.or_else(redirect)
+                .or_else(election)
+                .unwrap_or_else(|| Answer::Now(view(request, shared)))
         }
     }
 }
@@ -153,10 +161,14 @@ fn attach<H: Handle>(request: &Request, shared: &ServerContext<H>) -> Result<(),
     }
 }
 
-/// The events of the node, after the last one that the client read.
+/// The events of the node, or of one lock, after the last one that the client read.
 fn events<H: Handle>(request: &Request, shared: &ServerContext<H>) -> Result<Stream, Response> {
-    let last = stream::wanted(request, &shared.handle.events())?;
-    Ok(Stream::new(last, Instant::now()))
+    let lock = stream::lock(request)?;
+    let last = match &lock {
+        Some(_) => stream::wanted(request, &shared.handle.lock_events())?,
+        None => stream::wanted(request, &shared.handle.events())?,
+    };
+    Ok(Stream::new(lock, last, Instant::now()))
 }
 
 /// The answer to a request that gives no command.

@@ -154,7 +154,9 @@ pub fn check_answer(bytes: &[u8]) {
     if let Ok((_, body)) = read_answer(&mut Cursor::new(bytes)) {
         assert!(body.len() <= bytes.len());
     }
-    if let Ok(mut events) = EventListener::hear("node:1", Box::new(Cursor::new(bytes.to_vec()))) {
+    if let Ok(mut events) =
+        EventListener::<Event>::hear("node:1", Box::new(Cursor::new(bytes.to_vec())))
+    {
         while let Ok(event) = events.wait() {
             comes_back::<Event>(&serde_json::to_vec(&event).expect("it was read as JSON"));
         }

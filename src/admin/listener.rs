@@ -5,6 +5,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use super::answer::{ClientError, no_more_events};
 use crate::limits::plain_json;
 use crate::node::events::Event;
+use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
 
 /// A line has one event.
 const LONGEST_LINE: u64 = 64 * 1024;
@@ -12,19 +14,20 @@ const LONGEST_LINE: u64 = 64 * 1024;
 const HEAD_LINES: usize = 64;
 
 /// A node's events, each as soon as the node sends it.
-pub struct EventListener {
+pub struct EventListener<E = Event> {
     address: String,
     lines: BufReader<Box<dyn Read + Send>>,
+    events: PhantomData<E>,
 }
 
-impl EventListener {
+impl<E: DeserializeOwned> EventListener<E> {
     /// Reads the answer of the node at this address.
     pub(super) fn hear(
         address: &str,
         stream: Box<dyn Read + Send>,
-    ) -> Result<EventListener, ClientError> {
-        let mut listener =
-            EventListener { address: address.to_owned(), lines: BufReader::new(stream) };
+    ) -> Result<EventListener<E>, ClientError> {
+        let (address, lines) = (address.to_owned(), BufReader::new(stream));
+        let mut listener = EventListener { address, lines, events: PhantomData };
         listener.expect_stream()?;
         Ok(listener)
     }
@@ -33,7 +36,7 @@ impl EventListener {
     ///
     /// # Errors
     /// If the connection ends, or the node gives no sign of life for 20 s.
-    pub fn wait(&mut self) -> Result<Event, ClientError> {
+    pub fn wait(&mut self) -> Result<E, ClientError> {
         loop {
             let line = self.line()?;
             // Skips events of a kind that this version does not know.

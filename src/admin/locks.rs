@@ -38,6 +38,12 @@ pub fn kind(path: &str) -> Option<&'static str> {
     }
 }
 
+/// The lock whose leader this path asks for, if it is a name.
+pub fn of_leader(path: &str) -> Option<LockName> {
+    let (name, what) = split(path)?;
+    LockName::new(name).ok().filter(|_| what == Some("leader"))
+}
+
 /// The lock of this path.
 fn named(request: &Request) -> Result<LockName, Response> {
     let name = split(&request.path).map_or("", |(name, _)| name);
@@ -79,7 +85,7 @@ fn judged<H: Handle>(node: &H, request: &Request, holds: fn(&LocksView, &str) ->
         Ok(name) => name,
         Err(wrong) => return wrong,
     };
-    let (locks, status) = (node.locks().of(name.as_str()), node.status());
+    let (locks, status) = (node.lock_view(&name), node.status());
     let code = if holds(&locks, &status.node.name) && !status.stalled { 200 } else { 503 };
     Response::json(code, &locks)
 }

@@ -157,7 +157,10 @@ fn messages(registry: &mut Registry, status: &Status) {
     registry.register("electd_refused", help, refused);
 }
 
-/// How many locks there are: a name has no series of its own, as there may be thousands.
+/// The most names that have a series each: there may be thousands.
+const NAMES: usize = 256;
+
+/// How many locks there are, and who holds each, if there are not too many.
 fn locks(registry: &mut Registry, locks: &LocksView) {
     let held = Family::<Labels, Gauge>::default();
     for (holder, count) in locks.held() {
@@ -167,6 +170,14 @@ fn locks(registry: &mut Registry, locks: &LocksView) {
     registry.register("electd_locks_held", "Locks by the member that holds them", held);
     let help = "Locks that are wanted and that nobody holds, as far as this node knows";
     registry.register("electd_locks_unheld", help, ConstGauge::new(locks.unheld()));
+    let each = Family::<Labels, Gauge>::default();
+    for lock in locks.locks.iter().filter(|_| locks.locks.len() <= NAMES) {
+        let holder = lock.holder.clone().unwrap_or_default();
+        let is_held = i64::from(!holder.is_empty());
+        each.get_or_create(&vec![("lock", lock.name.clone()), ("holder", holder)]).set(is_held);
+    }
+    let help = "1 with the holder of each lock, 0 and no holder if it is wanted and nobody holds it; none above 256 locks";
+    registry.register("electd_lock", help, each);
 }
 
 /// The counters since the start of the node.
@@ -186,6 +197,10 @@ fn counted(registry: &mut Registry, tally: &Tally) {
     registry.register("electd_stalls", help, tally.stalls.clone());
     let help = "How often a job was ended, as no renewal of the leadership came in time";
     registry.register("electd_late_renewals", help, tally.late_renewals.clone());
+    let help = "How often a lock changed hands, or was given back";
+    registry.register("electd_lock_changes", help, tally.lock_changes.clone());
+    let help = "For how long nobody held a lock, each time";
+    registry.register("electd_lock_unheld_seconds", help, tally.lock_unheld.clone());
     let help = "How many commands run here while this node leads";
     registry.register("electd_exec_running", help, tally.exec_running.clone());
     let help = "How runs of the hook ended, and the changes that it was not told";

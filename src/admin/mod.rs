@@ -58,6 +58,7 @@ mod page;
 mod peers;
 mod places;
 mod process;
+mod redirect;
 mod request;
 mod response;
 mod routes;

@@ -9,7 +9,13 @@ use super::response::Response;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = concat!(include_str!("page/page.js"), "\n", include_str!("page/election.js"));
+const SCRIPT: &str = concat!(
+    include_str!("page/page.js"),
+    "\n",
+    include_str!("page/locks.js"),
+    "\n",
+    include_str!("page/election.js")
+);
 
 /// The page, for a browser; for other clients a list of these paths, as at any path that is none.
 pub fn answer(request: &Request, paths: &[String]) -> Response {
@@ -53,8 +59,7 @@ mod tests {
             rest.split_once(end).unwrap().0.to_owned()
         };
         assert_eq!(between("<style nonce=\"NONCE\">\n", "</style>"), include_str!("page/page.css"));
-        let scripts = [include_str!("page/page.js"), include_str!("page/election.js")].join("\n");
-        assert_eq!(between("<script nonce=\"NONCE\">\n", "</script>"), scripts);
+        assert_eq!(between("<script nonce=\"NONCE\">\n", "</script>"), SCRIPT);
     }
 
     /// A proxy may speak TLS before nodes that do not.

@@ -15,6 +15,8 @@ pub struct Response {
     pub code: u16,
     /// The methods of the path, if the client should know them.
     pub allow: Option<&'static str>,
+    /// Where the client is sent, which is a URL that a header can hold.
+    pub location: Option<String>,
     /// The content type.
     pub content: &'static str,
     /// What a browser may do with it (Content-Security-Policy), if it is a page.
@@ -43,7 +45,7 @@ impl Response {
             Err(error) => (500, json!({ "error": error.to_string() }).to_string().into_bytes()),
         };
         body.push(b'\n');
-        Response { code, allow: None, content: JSON, policy: None, body }
+        Response { code, allow: None, location: None, content: JSON, policy: None, body }
     }
 
     /// An answer with bytes that mean nothing to electd.
@@ -53,7 +55,7 @@ impl Response {
 
     /// An answer with a body of this kind.
     pub fn of(content: &'static str, body: Vec<u8>) -> Response {
-        Response { code: 200, allow: None, content, policy: None, body }
+        Response { code: 200, allow: None, location: None, content, policy: None, body }
     }
 
     /// A page for a browser, which may do with it what the policy says.
@@ -70,6 +72,12 @@ impl Response {
     /// A refusal that passes: the same request may succeed later.
     pub fn not_now(code: u16, sentence: impl AsRef<str>) -> Response {
         Response::json(code, &json!({ "error": sentence.as_ref(), "try_again": true }))
+    }
+
+    /// Sends the client to this URL.
+    pub fn redirect(url: String) -> Response {
+        let answer = Response::json(307, &json!({ "url": url }));
+        Response { location: Some(url), ..answer }
     }
 
     /// The same answer, naming the methods of the path.
@@ -94,6 +102,9 @@ impl Response {
         if let Some(methods) = self.allow {
             text += &format!("Allow: {methods}\r\n");
         }
+        if let Some(url) = &self.location {
+            text += &format!("Location: {url}\r\n");
+        }
         if let Some(policy) = &self.policy {
             text += &format!(
                 "Content-Security-Policy: {policy}\r\nX-Content-Type-Options: nosniff\r\n\
@@ -117,6 +128,7 @@ impl Response {
 fn reason(code: u16) -> &'static str {
     match code {
         200 => "OK",
+        307 => "Temporary Redirect",
         400 => "Bad Request",
         403 => "Forbidden",
         404 => "Not Found",
@@ -156,6 +168,7 @@ mod tests {
     fn each_code_is_sent_with_the_words_of_http() {
         for (code, words) in [
             (200, "OK"),
+            (307, "Temporary Redirect"),
             (400, "Bad Request"),
             (403, "Forbidden"),
             (404, "Not Found"),

@@ -6,7 +6,9 @@
 
 use std::time::Instant;
 
-use crate::node::events::{Event, EventId, EventLog};
+use crate::core::locks::table::LockName;
+use crate::limits::quote;
+use crate::node::events::{EventId, EventLog, Logged};
 
 use super::limits;
 use super::request::Request;
@@ -33,8 +35,10 @@ pub fn too_many() -> Response {
     Response::error(503, sentence)
 }
 
-/// A client that gets all events.
+/// A client that gets all events, or the changes of one lock.
 pub struct Stream {
+    /// The lock.
+    pub lock: Option<LockName>,
     /// The last event that was sent to it.
     sent: EventId,
     /// When it was sent anything last.
@@ -43,12 +47,12 @@ pub struct Stream {
 
 impl Stream {
     /// A stream of the events after this one, which begins now.
-    pub fn new(sent: EventId, now: Instant) -> Stream {
-        Stream { sent, since: now }
+    pub fn new(lock: Option<LockName>, sent: EventId, now: Instant) -> Stream {
+        Stream { lock, sent, since: now }
     }
 
     /// What is sent now: the next events or, where there was none for long, a sign of life; else nothing.
-    pub fn next(&mut self, log: &EventLog, now: Instant) -> Vec<u8> {
+    pub fn next<E: Logged>(&mut self, log: &EventLog<E>, now: Instant) -> Vec<u8> {
         let mut bytes = self.events(log);
         if bytes.is_empty() && now.duration_since(self.since) >= limits::BEAT {
             bytes.extend(BEAT);
@@ -59,26 +63,46 @@ impl Stream {
         bytes
     }
 
-    fn events(&mut self, log: &EventLog) -> Vec<u8> {
+    fn events<E: Logged>(&mut self, log: &EventLog<E>) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for event in log.after(self.sent, LOT) {
-            if let Ok(id) = event.id.parse() {
-                self.sent = id;
-            }
-            bytes.extend(frame(&event));
-            if bytes.len() >= LOT_BYTES {
+        while bytes.is_empty() {
+            let events = log.after(self.sent, LOT);
+            if events.is_empty() {
                 break;
+            }
+            for event in events {
+                if let Ok(id) = event.id().parse() {
+                    self.sent = id;
+                }
+                if self.lock.as_ref().is_some_and(|lock| event.lock() != Some(lock.as_str())) {
+                    continue;
+                }
+                bytes.extend(frame(&*event));
+                if bytes.len() >= LOT_BYTES {
+                    break;
+                }
             }
         }
         bytes
     }
 }
 
+/// The lock whose changes a client wants to listen to, if it names one.
+///
+/// # Errors
+/// The answer 400, with words.
+pub fn lock(request: &Request) -> Result<Option<LockName>, Response> {
+    let Some(name) = request.query.strip_prefix("lock=") else { return Ok(None) };
+    LockName::new(name).map(Some).map_err(|why| {
+        Response::error(400, format!("\"{}\" is no name of a lock: {why}", quote(name)))
+    })
+}
+
 /// The event after which a client wants to listen: the one that it names, or the last one.
 ///
 /// # Errors
 /// The answer 400, with words.
-pub fn wanted(request: &Request, log: &EventLog) -> Result<EventId, Response> {
+pub fn wanted<E: Logged>(request: &Request, log: &EventLog<E>) -> Result<EventId, Response> {
     match request.header("last-event-id").filter(|id| !id.is_empty()) {
         Some(id) => id.parse().map_err(|sentence: String| Response::error(400, sentence)),
         None => Ok(log.last()),
@@ -86,9 +110,9 @@ pub fn wanted(request: &Request, log: &EventLog) -> Result<EventId, Response> {
 }
 
 /// An event as it is sent. JSON has no line break in it.
-fn frame(event: &Event) -> Vec<u8> {
+fn frame(event: &impl Logged) -> Vec<u8> {
     let document = serde_json::json!(event);
-    format!("id: {}\nevent: {}\ndata: {document}\n\n", event.id, event.event.name()).into_bytes()
+    format!("id: {}\nevent: {}\ndata: {document}\n\n", event.id(), event.kind()).into_bytes()
 }
 
 #[cfg(test)]
@@ -102,7 +126,7 @@ mod tests {
     fn log(reasons: &[&str]) -> (EventLog, Stream) {
         let log = EventLog::new(3);
         log.push(reasons.iter().map(|reason| event(reason)));
-        (log, Stream::new(EventId { start: 3, number: 0 }, Instant::now()))
+        (log, Stream::new(None, EventId { start: 3, number: 0 }, Instant::now()))
     }
 
     fn text(bytes: &[u8]) -> &str {
@@ -135,7 +159,7 @@ mod tests {
     #[test]
     fn a_lot_has_32_events_or_the_first_that_fill_16_kib() {
         assert_eq!(lots(&["a"; 33]), [32, 1]);
-        let length = frame(&log(&[""]).0.after(EventId { start: 3, number: 0 }, 1)[0]).len();
+        let length = frame(&*log(&[""]).0.after(EventId { start: 3, number: 0 }, 1)[0]).len();
         let fill = |length_of_all: usize| "a".repeat(length_of_all - length);
         assert_eq!(lots(&[&fill(16 * 1024), "b"]), [1, 1]);
         assert_eq!(lots(&[&fill(16 * 1024 - 1), "b"]), [2]);

@@ -115,6 +115,10 @@ impl ExecArgs {
         if self.job.is_empty() {
             return Err(nothing_to_run());
         }
+        if self.job.url().is_some() {
+            let what = "--url is for what a node decides on, and of the lock of an engine it knows nothing";
+            return Err(CliError::new(Exit::Usage, what));
+        }
         NamedEngine::new(url, self.ttl)?.run(&mut self.job)
     }
 
@@ -127,6 +131,7 @@ impl ExecArgs {
     ) -> Result<ExecEnd, CliError> {
         let node = attach(place)?;
         self.job.differs_from(&node.addresses)?;
+        self.job.url().iter().for_each(|url| node.tell_url(url));
         JobArgs::end_left();
         let plan = Plan { wait, ..self.job.plan(place.config, place.name, false) };
         let plan = match place.lock {

@@ -23,6 +23,7 @@ use crate::exec::lock;
 use crate::exec::needs;
 use crate::exec::plan::{CgroupUse, ExecEnd, Plan, Restart};
 use crate::exec::runner;
+use crate::limits::{URL_RULE, is_url};
 use crate::node::{Attendance, NodeHandle};
 
 /// The command to run, and the addresses to hold, while this node leads.
@@ -62,9 +63,19 @@ pub struct JobArgs {
     #[arg(long, value_name = "CIDR%IFACE")]
     address: Vec<Address>,
 
+    /// Where what runs here is reached, such as http://10.0.7.1:8080/, at most 256 bytes: nodes redirect to it whoever asks
+    /// them for `/leader?redirect`, or for `/locks/NAME/leader?redirect` with exec --lock.
+    #[arg(long, value_name = "URL", value_parser = url)]
+    url: Option<String>,
+
     /// The program to run while the node leads, and its arguments. electd ends with CMD's exit code.
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+/// A URL that clients may be sent to.
+fn url(text: &str) -> Result<String, String> {
+    if is_url(text) { Ok(text.to_owned()) } else { Err(URL_RULE.to_owned()) }
 }
 
 /// What follows after a command has ended by itself.
@@ -194,6 +205,11 @@ impl JobArgs {
     pub fn differs_from(&self, of_node: &[Address]) -> Result<(), CliError> {
         check::differ(&self.address, of_node)
             .map_err(|refused| CliError::new(Exit::Listen, refused))
+    }
+
+    /// Where what runs here is reached.
+    pub fn url(&self) -> Option<&str> {
+        self.url.as_deref()
     }
 
     /// How long the first leadership is waited for.

@@ -256,7 +256,7 @@ fn table(locks: &LocksView) -> String {
     let header = ["LOCK", "HOLDER", "TOKEN", "SINCE", "OTHERS", "NOTE"];
     let mut text = print::table(&header, locks.locks.iter().map(row));
     let last = locks.unavailable.as_ref().map(ToString::to_string);
-    for line in summary(&locks.held()).into_iter().chain(last) {
+    for line in summary(&locks.held(), locks.unheld()).into_iter().chain(last) {
         text += &format!("\n{line}\n");
     }
     text
@@ -271,6 +271,10 @@ fn details(locks: &LocksView, name: &str) -> String {
     if !lock.candidates.is_empty() {
         facts.push(("candidates", lock.candidates.join(", ")));
     }
+    let before = lock.before.as_ref();
+    let before =
+        before.map(|it| format!("{}, until {}: {}", it.holder, moment(it.until_ms), it.reason));
+    facts.extend(before.map(|before| ("before", before)));
     facts.iter().map(|(key, value)| format!("{key:<12}{value}\n")).collect()
 }
 
@@ -288,7 +292,7 @@ mod tests {
             token: holder.map(|_| 7),
             since_ms: holder.map(|_| 0),
             candidates: ["a", "b"].map(str::to_owned).into(),
-            reason: None,
+            ..LockEntry::default()
         }
     }
 
@@ -310,7 +314,7 @@ mod tests {
             vec!["vip-7", "b", "7", since, "a"],
             vec!["x", "-", "-", "-", "a,b", "so"],
             vec![],
-            vec!["1 lock held: 1 by b"],
+            vec!["1 lock held: 1 by b; 1 lock is wanted and nobody holds it"],
             vec![],
             vec!["no leader is known, who would coordinate the locks"],
         ];

@@ -72,8 +72,10 @@ mod unknown;
 mod urgent;
 mod waits;
 mod watch;
+mod watch_lock;
 mod what_if;
 mod why;
+mod why_lock;
 
 use error::CliError;
 use exit::Exit;

@@ -133,7 +133,7 @@ fn since(asked: &[AskedNode]) -> Option<String> {
 /// How many locks are held, and by whom, as the leader knows it, or else another.
 fn locks(asked: &[AskedNode]) -> Option<String> {
     let latest = answers(asked).max_by_key(|one| (one.leads(), one.leader.is_some(), one.epoch))?;
-    held::summary(&latest.locks_held)
+    held::summary(&latest.locks_held, latest.locks_unheld)
 }
 
 #[cfg(test)]

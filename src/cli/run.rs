@@ -175,6 +175,7 @@ fn serve(
     node.on_reload(move || asked.reload());
     let removal = signals.0.handle();
     node.on_removal(move || removal.close());
+    let _shown = run.job.url().map(|url| node.handle().reached_at(None, url.to_owned()));
     let over = signals.0.handle();
     let job = run.job.start(config, name, (node.handle(), attendance), move || over.close())?;
     signals.wait(|| match reloader.reload() {

@@ -209,7 +209,9 @@ fn facts(
     if let Some(differs) = &status.differs_from_file {
         facts.push(("members", differs.clone()));
     }
-    facts.extend(held::summary(&status.locks_held).map(|locks| ("locks", locks)));
+    facts.extend(
+        held::summary(&status.locks_held, status.locks_unheld).map(|locks| ("locks", locks)),
+    );
     if let Some(halting) = &status.halting {
         let halter = halting.halter.iter().map(|name| ("halted by", name.clone()));
         facts.extend(halter.chain([("task", counted(halting.task_bytes, "byte"))]));

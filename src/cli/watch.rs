@@ -32,13 +32,14 @@ use super::screen;
 use super::target::NodeTarget;
 use super::tracker::{Tracker, TrackerNews};
 use super::transition::{Line, now};
+use super::{watch_lock, why_lock};
 
 /// The pause between two tries to reach a node.
-const PAUSE: Duration = Duration::from_millis(250);
+pub(super) const PAUSE: Duration = Duration::from_millis(250);
 /// For how long lines are held back, so that those of several nodes are printed in order of time.
 const HELD: Duration = Duration::from_millis(100);
 /// News that waits to be printed.
-const QUEUE: usize = 64;
+pub(super) const QUEUE: usize = 64;
 
 /// Show each change as it happens, one line each, with its reason.
 ///
@@ -52,6 +53,7 @@ Examples:
   electd watch --config cluster.json              all nodes
   electd watch --config cluster.json --leaders    who comes and ceases to lead
   electd watch --admin 127.0.0.1:7201 --since 1h  one node, from an hour ago
+  electd watch --config cluster.json --lock vip-7 who comes to hold a lock
   electd watch --config cluster.json --output json \\
       | jq 'select(.to == \"leading\")'")]
 pub struct WatchArgs {
@@ -68,6 +70,10 @@ pub struct WatchArgs {
     /// start.
     #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<Duration>,
+
+    /// Show each change of who holds this lock, and nothing else.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["leaders", "since"])]
+    lock: Option<String>,
 }
 
 /// A time such as 1h.
@@ -80,6 +86,10 @@ pub fn time(text: &str) -> Result<Duration, String> {
 impl WatchArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        if let Some(lock) = &self.lock {
+            let lock = why_lock::named(lock)?;
+            return watch_lock::run(&self.nodes, &lock, self.output.output);
+        }
         let targets = self.nodes.targets()?;
         if targets.nodes.iter().all(|node| node.admin.is_none()) {
             let what =
@@ -305,7 +315,7 @@ pub fn ends() -> Result<Receiver<()>, CliError> {
     Ok(ends)
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
+pub(super) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
     let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
     thread.map(drop).map_err(|error| CliError::new(Exit::Internal, format!("no thread: {error}")))
 }

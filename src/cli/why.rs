@@ -9,14 +9,16 @@ use super::ask::{NodeArgs, any_answer, facts_of};
 use super::error::CliError;
 use super::exit::Exit;
 use super::transition::now;
-use super::{print, screen};
+use super::{print, screen, why_lock};
 
 /// Tell why a member leads, and why the others do not.
 ///
 /// The nodes are asked for their status now, and the answer is drawn from all of them: roles, drains, health, ranks,
 /// refusals, disks, and who hears whom. If something can be done about it, a line says what.
 ///
-/// Exit codes: 0 a member leads; 1 nobody leads, as far as the nodes know; 2 two or more members lead, or there is no such
+/// With --lock it tells why a member holds that lock, why others do not, or why nobody does.
+///
+/// Exit codes: 0 a member leads, or holds the lock; 1 nobody does, as far as the nodes know; 2 two or more members lead, or there is no such
 /// member; 69 no node answers;
 /// 78 another node answers at an address of the file.
 #[derive(Args, Debug)]
@@ -24,11 +26,15 @@ use super::{print, screen};
 Examples:
   electd why --config cluster.json                every member
   electd why node-2 --config cluster.json         node-2 alone
+  electd why --lock vip-7 --config cluster.json   why who holds a lock, or nobody
   electd why --config cluster.json --output json  for programs")]
 pub struct WhyArgs {
     /// The member to tell of. Without it: all.
     #[arg(value_name = "NODE", id = "member", add = member_names())]
     member: Option<String>,
+    /// Tell why a member holds this lock, or nobody does.
+    #[arg(long, value_name = "NAME", conflicts_with = "member")]
+    lock: Option<String>,
     #[command(flatten)]
     nodes: NodeArgs,
     #[command(flatten)]
@@ -38,6 +44,9 @@ pub struct WhyArgs {
 impl WhyArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        if let Some(lock) = &self.lock {
+            return why_lock::run(&self.nodes, &why_lock::named(lock)?, self.output.output);
+        }
         let targets = self.nodes.targets()?;
         let asked = targets.ask(&targets.client(None));
         if asked.iter().all(|asked| asked.answer.is_err()) {

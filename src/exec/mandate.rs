@@ -9,7 +9,7 @@ use crate::node::NodeHandle;
 use crate::node::Subscription;
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
-use crate::node::locks::{LockRefused, LockWant, NamedHold, WantedLock};
+use crate::node::locks::{LockRefused, LockWant, NamedHold, UrlOf, WantedLock};
 
 /// How long the node may take to hand over.
 const RESIGN: Duration = Duration::from_secs(5);
@@ -52,6 +52,14 @@ impl Mandate {
     /// Whether the node has yet to give the lock back for the process before.
     pub fn is_overdue(&self) -> bool {
         matches!(self, Mandate::Lock { wanted: None, has_come: true, .. })
+    }
+
+    /// What a URL of the command is of; nothing before the turn.
+    pub fn url_of(&self) -> Option<UrlOf> {
+        match self {
+            Mandate::Leadership(_) => Some(None),
+            Mandate::Lock { wanted, .. } => wanted.as_ref().map(|lock| Some(lock.name().clone())),
+        }
     }
 
     /// All changes from now on; none of a lock before the turn.

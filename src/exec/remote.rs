@@ -47,6 +47,8 @@ pub struct Remote {
     takes_clean: bool,
     /// Whether the node counts late renewals.
     takes_late: bool,
+    /// Whether the node shows where commands are reached.
+    takes_urls: bool,
     /// Whether the node stands back since the last command, and so has handed over.
     stands_back: AtomicBool,
     /// The addresses that the node itself holds while it leads.
@@ -162,9 +164,19 @@ impl Remote {
             takes_failures: welcome.takes_failures,
             takes_clean: welcome.takes_clean,
             takes_late: welcome.takes_late,
+            takes_urls: welcome.takes_urls,
             stands_back,
             addresses,
         })
+    }
+
+    /// Has the node show where the command is reached.
+    pub fn tell_url(&self, url: &str) {
+        if self.takes_urls {
+            self.shared.say(&FromExec::Url { url: url.to_owned() });
+        } else {
+            warn!("the node runs a version of electd without --url: it redirects nobody to {url}");
+        }
     }
 }
 

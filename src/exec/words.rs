@@ -36,6 +36,9 @@ pub struct Welcome {
     /// Whether the node takes [`FromExec::Lock`]. An older node does not.
     #[serde(default)]
     pub takes_locks: bool,
+    /// Whether the node takes [`FromExec::Url`]. An older node does not.
+    #[serde(default)]
+    pub takes_urls: bool,
 }
 
 /// A message of the node.
@@ -98,6 +101,11 @@ pub enum FromExec {
     Lock {
         /// As `--lock` has it.
         name: String,
+    },
+    /// Where the command is reached, after it said what that runs by.
+    Url {
+        /// As `--url` has it.
+        url: String,
     },
     /// A command is about to begin: the leadership is to wait for its end, at most this long.
     Hold {
@@ -162,15 +170,16 @@ mod tests {
             takes_late: true,
             gives: true,
             takes_locks: true,
+            takes_urls: true,
         });
         for (word, line) in [
             (
                 &older(),
-                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false,"takes_late":false,"takes_locks":false}}"#,
+                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false,"takes_late":false,"takes_locks":false,"takes_urls":false}}"#,
             ),
             (
                 &newer,
-                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true,"takes_late":true,"takes_locks":true}}"#,
+                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true,"takes_late":true,"takes_locks":true,"takes_urls":true}}"#,
             ),
             (
                 &FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
@@ -199,6 +208,7 @@ mod tests {
         for (word, line) in [
             (FromExec::Lock { name }, r#"{"lock":{"name":"backup"}}"#),
             (FromExec::Hold { most_ms: 9, takes: true }, r#"{"hold":{"most_ms":9,"takes":true}}"#),
+            (FromExec::Url { url: "http://h".to_owned() }, r#"{"url":{"url":"http://h"}}"#),
             (FromExec::Clean, r#""clean""#),
             (FromExec::Ended, r#""ended""#),
             (FromExec::Resign, r#""resign""#),

@@ -93,12 +93,22 @@ impl LocksView {
     }
 }
 
-/// How many locks each of these members holds, in words; nothing if none holds any.
+/// How many locks each of these members holds, and how many are wanted that nobody holds, in words; nothing if there are none.
 #[must_use]
-pub fn summary(held: &BTreeMap<String, u64>) -> Option<String> {
+pub fn summary(held: &BTreeMap<String, u64>, unheld: u64) -> Option<String> {
     let all = held.values().sum::<u64>();
     let each: Vec<String> = held.iter().map(|(name, count)| format!("{count} by {name}")).collect();
-    (all > 0).then(|| format!("{} held: {}", counted(all, "lock"), and(&each)))
+    let held = (all > 0).then(|| format!("{} held: {}", counted(all, "lock"), and(&each)));
+    let verb = if unheld == 1 { "is" } else { "are" };
+    let free = (unheld > 0).then(|| {
+        format!(
+            "{} {verb} wanted and nobody holds {}",
+            counted(unheld, "lock"),
+            if unheld == 1 { "it" } else { "them" }
+        )
+    });
+    let told: Vec<String> = held.into_iter().chain(free).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 #[cfg(test)]
@@ -169,10 +179,14 @@ mod tests {
             lock("z", Some("b")),
             lock("w", None),
         ]);
-        assert_eq!(summary(&all.held()).as_deref(), Some("3 locks held: 1 by a and 2 by b"));
-        assert_eq!(all.unheld(), 1);
+        let held = "3 locks held: 1 by a and 2 by b";
+        assert_eq!(summary(&all.held(), 0).as_deref(), Some(held));
+        let words = format!("{held}; 1 lock is wanted and nobody holds it");
+        assert_eq!(summary(&all.held(), all.unheld()), Some(words));
         let one = view(vec![lock("x", Some("b"))]);
-        assert_eq!(summary(&one.held()).as_deref(), Some("1 lock held: 1 by b"));
-        assert_eq!(summary(&view(vec![lock("w", None)]).held()), None);
+        assert_eq!(summary(&one.held(), 0).as_deref(), Some("1 lock held: 1 by b"));
+        let none = BTreeMap::new();
+        let words = "2 locks are wanted and nobody holds them".to_owned();
+        assert_eq!((summary(&none, 0), summary(&none, 2)), (None, Some(words)));
     }
 }

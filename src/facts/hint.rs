@@ -99,8 +99,12 @@ pub fn quoted(path: &Path) -> String {
 pub enum Hint {
     /// `check`.
     Check,
+    /// `exec --lock`.
+    ExecLock,
     /// `history`.
     History,
+    /// `lock move`.
+    LockMove,
     /// `member add`.
     MemberAdd,
     /// `member list`.
@@ -125,6 +129,8 @@ pub enum Hint {
     Undrain,
     /// `watch`.
     Watch,
+    /// `why`.
+    Why,
 }
 
 impl Hint {
@@ -174,7 +180,9 @@ impl Hint {
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Hint::Check => ("check", ""),
+            Hint::ExecLock => ("exec", " --lock"),
             Hint::History => ("history", ""),
+            Hint::LockMove => ("lock move", ""),
             Hint::MemberAdd => ("member add", ""),
             Hint::MemberList => ("member list", ""),
             Hint::MemberRemove => ("member remove", ""),
@@ -187,6 +195,7 @@ impl Hint {
             Hint::SwitchoverTo => ("switchover", ""),
             Hint::Undrain => ("undrain", ""),
             Hint::Watch => ("watch", ""),
+            Hint::Why => ("why", ""),
         }
     }
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::hold::HolderBefore;
+
 /// All locks, as one node sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocksView {
@@ -40,6 +42,18 @@ pub struct LockEntry {
     pub candidates: Vec<String>,
     /// Why nobody holds it, or why its holder may not act under it; null if all is well. One sentence without its full stop.
     pub reason: Option<String>,
+    /// The holder before, and why that holds it no more; left out if this node saw none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<HolderBefore>,
+    /// The candidates that come after all others for a while; left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<String>,
+    /// Why this node is no candidate, although a program here waits for it; left out if none does, or nothing is amiss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindered: Option<LockHindrance>,
+    /// Where the work of its holder is reached, as `--url` says: only the holder itself knows that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// Why a cluster has no locks now.
@@ -64,4 +78,22 @@ pub enum LocksUnavailable {
          reads those of all voters"
     )]
     NoTable,
+}
+
+/// Why a member where a program waits for a lock is no candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[serde(rename_all = "snake_case")]
+pub enum LockHindrance {
+    /// An operator keeps it from leading, and from holding locks.
+    #[error("is drained")]
+    Drained,
+    /// Its health check fails.
+    #[error("fails its health check")]
+    Unhealthy,
+    /// It is about to end.
+    #[error("is stopping")]
+    Stopping,
+    /// A voter runs a version without locks.
+    #[error("wants no locks, as a voter runs a version of electd without them")]
+    OlderVoter,
 }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 pub use super::changed::ChangeStatus;
 use super::entry::{GivenUp, HistoryEntry};
 pub use super::leaderless::LeaderlessStatus;
+use super::locks::TableVersion;
 pub use super::refused::RefusalCause;
+pub use super::takeover::TakeoverStatus;
 
 /// A node's status. Field names and meanings are part of electd's interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -121,6 +123,15 @@ pub struct Status {
     /// How many locks each member holds, as far as this node knows; left out if none holds any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub locks_held: BTreeMap<String, u64>,
+    /// The version of the last done table of locks that this node knows; left out before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locks_version: Option<TableVersion>,
+    /// How many locks are wanted that nobody holds, as far as this node knows; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub locks_unheld: u64,
+    /// Where the work of this leader is reached, as `--url` says; left out of others, and without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// What the clock of this node's host shows now, in milliseconds since 1970; null of a node of an earlier version.
     #[serde(default)]
     pub clock_ms: Option<u64>,
@@ -129,6 +140,11 @@ pub struct Status {
     pub asked_ms: Option<(u64, u64)>,
     /// The id of the latest event: for `GET /events` the Last-Event-ID of a client that has read this status.
     pub last_event: Option<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Whether a node has the real-time scheduling and the locked memory that its file asks for.
@@ -162,49 +178,6 @@ pub struct FailureStatus {
     pub count: u32,
     /// How it failed, in words.
     pub reason: String,
-}
-
-/// That a member is to take over from a leader that ranks below it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakeoverStatus {
-    /// The name of the leader.
-    pub from: String,
-    /// When the member asks that leader to hand over, such as `2026-11-22T10:58:33.123Z`; null if it asks already.
-    pub at: Option<String>,
-    /// Why that has not happened yet, in words.
-    pub why: String,
-}
-
-impl TakeoverStatus {
-    /// Why a member that ranks above the leader has not taken over yet.
-    #[must_use]
-    pub fn why(preempt: &str, waits: bool) -> String {
-        if waits {
-            format!(
-                "preempt {preempt}: until then it has not been eligible for long enough without a break"
-            )
-        } else {
-            "it asks for that, and the leader or the voters have not agreed yet".to_owned()
-        }
-    }
-
-    /// The takeover, as its leader lets it happen only then.
-    #[must_use]
-    pub fn not_before(self, at: &str, preempt: &str) -> TakeoverStatus {
-        if self.at.as_deref() >= Some(at) {
-            return self;
-        }
-        let why = TakeoverStatus::why(preempt, true);
-        TakeoverStatus { at: Some(at.to_owned()), why, ..self }
-    }
-
-    /// The same as the end of a sentence about the member.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let TakeoverStatus { from, at, why } = self;
-        let at = at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
-        format!("is to take over from {from}{at}: {why}")
-    }
 }
 
 /// That the cluster is paused.

@@ -11,12 +11,17 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use electd_facts::hold::LockChange;
+
 use super::fanout::{Fanout, Subscription};
 use super::history::HistoryEntry;
 use super::status::LeaderlessStatus;
 
 /// How many of the latest events are kept for those who come back.
 pub const KEPT: usize = 1024;
+
+/// The same of the changes of locks.
+const KEPT_OF_LOCKS: usize = 4096;
 
 /// How many events may wait for one subscriber.
 const QUEUE: usize = 256;
@@ -140,6 +145,52 @@ pub struct Event {
     pub reason: String,
 }
 
+/// What a log of events keeps.
+pub trait Logged: Serialize {
+    /// It gets its permanent name.
+    fn name_it(&mut self, id: EventId);
+    /// That name.
+    fn id(&self) -> &str;
+    /// What happened, as one word.
+    fn kind(&self) -> &'static str;
+    /// The lock that it is about, if it is about one.
+    fn lock(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Logged for Event {
+    fn name_it(&mut self, id: EventId) {
+        self.id = id.to_string();
+    }
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn kind(&self) -> &'static str {
+        self.event.name()
+    }
+}
+
+impl Logged for LockChange {
+    fn name_it(&mut self, id: EventId) {
+        self.id = id.to_string();
+    }
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn kind(&self) -> &'static str {
+        self.event.into()
+    }
+
+    fn lock(&self) -> Option<&str> {
+        Some(&self.lock)
+    }
+}
+
 /// Called when there are new events; it must not wait.
 type EventCallback = Box<dyn Fn() + Send + Sync>;
 
@@ -153,17 +204,18 @@ type EventCallback = Box<dyn Fn() + Send + Sync>;
 /// assert!(events.try_recv().is_err());
 /// assert_eq!(log.last().to_string(), "3-0");
 /// ```
-pub struct EventLog {
+pub struct EventLog<E = Event> {
     start: u64,
-    inner: Mutex<Inner>,
-    subscribers: Fanout<Arc<Event>>,
+    /// How many of the latest are kept.
+    most: usize,
+    inner: Mutex<Inner<E>>,
+    subscribers: Fanout<Arc<E>>,
     /// How many readers by a connection were cut off.
     cut: AtomicU64,
 }
 
-#[derive(Default)]
-struct Inner {
-    kept: VecDeque<Arc<Event>>,
+struct Inner<E> {
+    kept: VecDeque<Arc<E>>,
     /// The number of the event that came last.
     last: u64,
     calls: Vec<EventCallback>,
@@ -173,21 +225,41 @@ impl EventLog {
     /// The log of this start of a node, without an event.
     #[must_use]
     pub fn new(start: u64) -> EventLog {
-        let (inner, cut) = Default::default();
-        EventLog { start, inner, subscribers: Fanout::new(QUEUE), cut }
+        EventLog::keeping(start, KEPT)
+    }
+}
+
+impl EventLog<LockChange> {
+    /// The same of locks that change hands: of a host that dies it may hold all.
+    #[must_use]
+    pub fn of_locks(start: u64) -> EventLog<LockChange> {
+        EventLog::keeping(start, KEPT_OF_LOCKS)
+    }
+}
+
+impl<E> fmt::Debug for EventLog<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventLog").field("start", &self.start).finish_non_exhaustive()
+    }
+}
+
+impl<E: Logged> EventLog<E> {
+    fn keeping(start: u64, most: usize) -> EventLog<E> {
+        let inner = Mutex::new(Inner { kept: VecDeque::new(), last: 0, calls: Vec::new() });
+        EventLog { start, most, inner, subscribers: Fanout::new(QUEUE), cut: AtomicU64::new(0) }
     }
 
     /// Adds events, which get their ids here. Never waits for a reader: an event for a subscriber whose
     /// queue is full is dropped and counted.
-    pub fn push(&self, events: impl IntoIterator<Item = Event>) {
+    pub fn push(&self, events: impl IntoIterator<Item = E>) {
         let mut inner = self.inner.lock();
         let before = inner.last;
         for mut event in events {
             inner.last += 1;
-            event.id = EventId { start: self.start, number: inner.last }.to_string();
+            event.name_it(EventId { start: self.start, number: inner.last });
             let event = Arc::new(event);
             self.subscribers.tell(&event);
-            if inner.kept.len() == KEPT {
+            if inner.kept.len() == self.most {
                 inner.kept.pop_front();
             }
             inner.kept.push_back(event);
@@ -222,7 +294,7 @@ impl EventLog {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn after(&self, id: EventId, most: usize) -> Vec<Arc<Event>> {
+    pub fn after(&self, id: EventId, most: usize) -> Vec<Arc<E>> {
         let inner = self.inner.lock();
         let first_kept = inner.last - inner.kept.len() as u64; // the number before it
         let read = if id.start == self.start { id.number } else { 0 };
@@ -244,7 +316,7 @@ impl EventLog {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn subscribe(&self) -> Subscription<Arc<Event>> {
+    pub fn subscribe(&self) -> Subscription<Arc<E>> {
         self.subscribers.subscribe()
     }
 

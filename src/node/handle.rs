@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use electd_facts::hint::ClusterFlags;
+use electd_facts::hold::LockChange;
 use electd_facts::locks::LocksView;
 
 use super::events::EventLog;
 use super::history::HistoryEntry;
+use super::locks::LockName;
 use super::status::Status;
 use super::tally::Tally;
 use crate::trace::record::Record;
@@ -140,6 +142,16 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     fn locks(&self) -> Arc<LocksView> {
         Arc::default()
+    }
+
+    /// The same of the lock of this name alone, which costs less.
+    fn lock_view(&self, name: &LockName) -> LocksView {
+        self.locks().of(name.as_str())
+    }
+
+    /// The node's log of locks that changed hands. Never waits for the election thread.
+    fn lock_events(&self) -> Arc<EventLog<LockChange>> {
+        Arc::new(EventLog::of_locks(0))
     }
 
     /// The flags by which commands reach this cluster, for the commands that its verdict names.

@@ -23,9 +23,12 @@ use super::clock;
 use super::failures::Failures;
 use super::fanout::Fanout;
 use super::leadership::Feed;
+use super::locks::hands::Hands;
 use super::locks::seen::LocksSeen;
+use super::locks::{LockName, Urls};
 use super::members::only_lags;
 use super::problems::Sight;
+
 use super::words;
 use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
@@ -75,6 +78,10 @@ pub struct Published {
     pub feed: Feed,
     /// What the election thread shows of the locks.
     pub locks: Arc<RwLock<LocksSeen>>,
+    /// What became of them.
+    pub hands: Arc<Hands>,
+    /// Where the work of this host is reached.
+    pub urls: Arc<Urls>,
     /// What the election thread took and did in elections.
     pub recorded: Recorded,
     /// All that it took and put out of late.
@@ -116,6 +123,8 @@ impl Published {
             measures: Measures::new(core, pace),
             feed: Feed::default(),
             locks: Arc::default(),
+            hands: Arc::new(Hands::new(core.incarnation().0)),
+            urls: Arc::default(),
             recorded: Recorded::new(now),
             taped: Taped::default(),
             realtime,
@@ -334,11 +343,14 @@ impl Published {
         self.snapshot.read().list.clone()
     }
 
-    /// The locks of the cluster.
-    pub fn locks_view(&self) -> LocksView {
+    /// The locks of the cluster, or the one of this name.
+    pub fn locks_view(&self, name: Option<&LockName>) -> LocksView {
         let is_majority = self.settings.quorum == Quorum::Majority;
-        let seen = self.locks.read().clone();
-        seen.view(is_majority, self.leader(), &self.members())
+        let (seen, list) = (self.locks.read().clone(), self.members());
+        let mut view = seen.view(name, is_majority, self.leader(), &list);
+        self.hands.show(&mut view);
+        self.urls.show(&mut view, &list.name(self.own()));
+        view
     }
 
     /// The leader that this member names.

@@ -1,13 +1,12 @@
 //! The handle of a running node: commands, and the leadership of its member.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::bounded;
-use electd_facts::{hint::ClusterFlags, locks::LocksView, unable};
+use electd_facts::{hint::ClusterFlags, hold::LockChange, locks::LocksView, unable};
 
 use super::command::unanswered;
 use super::events::EventLog;
@@ -16,6 +15,7 @@ use super::handle::{Command, CommandError, Handle, Outcome};
 use super::history::HistoryEntry;
 use super::inbox::{CommandOrder, InboxEvent, Queue};
 use super::leadership::{Change, Leadership};
+use super::locks::LockName;
 use super::members;
 use super::moving;
 use super::publish::Published;
@@ -24,8 +24,7 @@ use super::tally::Tally;
 use super::words;
 use crate::config::Config;
 use crate::core;
-use crate::core::membership::{self, MemberList};
-use crate::core::message::{Done, Forwarded, Refusal};
+use crate::core::message::{Done, Refusal};
 use crate::core::settings::Timing;
 use crate::net::{NoAnswer, ThreadEnd};
 use crate::trace::record::Record;
@@ -333,7 +332,15 @@ impl Handle for NodeHandle {
     }
 
     fn locks(&self) -> Arc<LocksView> {
-        Arc::new(self.published.locks_view())
+        Arc::new(self.published.locks_view(None))
+    }
+
+    fn lock_view(&self, name: &LockName) -> LocksView {
+        self.published.locks_view(Some(name))
+    }
+
+    fn lock_events(&self) -> Arc<EventLog<LockChange>> {
+        self.published.hands.events.clone()
     }
 
     fn record(&self) -> Record {
@@ -360,7 +367,7 @@ impl Handle for NodeHandle {
         else {
             return self.published.calls.reload().map(Outcome::plain);
         };
-        let (own, names) = (self.published.own(), after(&members, &order));
+        let (own, names) = (self.published.own(), words::after(&members, &order));
         let act = words::act(&order);
         let again = drained.and_then(|_| words::drained_again(&order)).unwrap_or_default();
         match self.carry_out(order, timeout)? {
@@ -381,16 +388,6 @@ impl Handle for NodeHandle {
             }
             Err(reason) => Err(words::refusal(&reason, act, &members)),
         }
-    }
-}
-
-/// The members with their names once the leader has carried out this order: a member that it adds is in no list yet.
-fn after<'a>(members: &'a MemberList, order: &core::OperatorCommand) -> Cow<'a, MemberList> {
-    match order {
-        core::OperatorCommand::ForLeader(Forwarded::Change(
-            change @ membership::MembershipChange::Add(_),
-        )) => Cow::Owned(members.changed(members.version(), change)),
-        _ => Cow::Borrowed(members),
     }
 }
 

@@ -34,6 +34,10 @@ pub struct Tally {
     pub hooks: Family<Vec<(&'static str, String)>, Counter>,
     /// How long durable writes took.
     pub store_writes: Histogram,
+    /// How often a lock changed hands, or was given back.
+    pub lock_changes: Counter,
+    /// For how long nobody held a lock, each time that somebody holds it again.
+    pub lock_unheld: Histogram,
     leaderless: Mutex<LeaderlessTime>,
 }
 
@@ -57,6 +61,8 @@ impl Tally {
             exec_running: Gauge::default(),
             hooks: Family::default(),
             store_writes,
+            lock_changes: Counter::default(),
+            lock_unheld: Histogram::new(ELECTIONS),
             leaderless: Mutex::default(),
         }
     }
@@ -69,6 +75,12 @@ impl Tally {
             self.election_duration.observe(millis(gap));
             self.leaderless.lock().past += gap;
         }
+    }
+
+    /// A lock changed hands, or was given back; nobody had held it for so long.
+    pub(super) fn lock_changed(&self, unheld_ms: Option<u64>) {
+        self.lock_changes.inc();
+        unheld_ms.into_iter().for_each(|unheld| self.lock_unheld.observe(millis(unheld)));
     }
 
     /// Since when no leader is known, in milliseconds since the Unix epoch.

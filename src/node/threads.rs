@@ -9,6 +9,7 @@ use crossbeam::channel::Receiver;
 use super::clock;
 use super::election::ElectionLoop;
 use super::inbox::{InboxEvent, Queue};
+use super::locks::hands::HandsThread;
 use super::locks::side::LockSide;
 use super::members;
 use super::prepare::LocksStart;
@@ -42,7 +43,9 @@ pub fn start(
     let locks = StoreWriter::start(file, move |result| {
         let _ = stored.send(InboxEvent::LocksStored(result)); // the election thread may have ended
     })?;
-    let locks = LockSide::new(&core, &restored, (locks, record), published.locks.clone());
+    let (hands, tally) = (published.hands.clone(), published.measures.tally.clone());
+    let shown = (published.locks.clone(), HandsThread::start(own, hands, tally)?);
+    let locks = LockSide::new(&core, &restored, (locks, record), shown);
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();

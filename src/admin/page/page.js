@@ -113,6 +113,8 @@ function card(member) {
     fact(facts, "last dial", view.failed_dial);
     fact(facts, "round trip", view.rtt_ms === null ? null : length(view.rtt_ms));
   }
+  const count = (status(leader()?.name) ?? status(own))?.locks_held?.[member.name];
+  fact(facts, "locks", count === undefined ? null : `holds ${count}`);
   fact(facts, "rank", view && view.rank.by !== "id" ? `${view.rank.by} ${view.rank.value ?? "none"}` : null);
   if (one && Number.isFinite(one.lease_remaining_ms)) {
     const left = one.lease_remaining_ms;
@@ -236,6 +238,7 @@ async function ask_own() {
   [own, members, heard] = [told.node.name, told.members, Date.now()];
   answers.set(own, { status: told });
   for (const name of [...answers.keys()]) if (!members.some((member) => member.name === name)) answers.delete(name);
+  ask_locks(told).catch(() => {}); // the next look asks again
   // A node notes a leadership in its history some time after it follows the leader.
   const [noted, known] = [told.last_leadership, history.at(-1) ?? null].map((one) => JSON.stringify(one));
   if (noted !== known) history = (await get("history")).leaderships;

@@ -66,6 +66,23 @@ pub fn is_reason(text: &str) -> bool {
     text.len() <= Drain::LONGEST && !text.contains(disguises)
 }
 
+/// The longest URL that a node sends clients to, in bytes.
+pub const LONGEST_URL: usize = 256;
+
+/// The rule for such a URL, in words.
+pub const URL_RULE: &str =
+    "use http:// or https:// and printable ASCII without blanks, at most 256 bytes";
+
+/// Whether clients may be sent to this URL: it is a line of a header.
+#[must_use]
+pub fn is_url(text: &str) -> bool {
+    let host = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+    plain
+        && text.len() <= LONGEST_URL
+        && host.is_some_and(|host| !host.is_empty() && !host.starts_with('/'))
+}
+
 /// The longest piece of a value that an error quotes, in characters.
 const QUOTED: usize = 60;
 

@@ -20,11 +20,12 @@ use super::super::words::{FromExec, FromNode, NoLockCause, PROTOCOL, Welcome};
 use super::super::{clock, lock};
 use crate::calls::{Named, THREAD};
 use crate::core::locks::table::LockName;
+use crate::limits::is_url;
 use crate::local::lines;
 use crate::node::NodeHandle;
 use crate::node::attendance::{Attendance, JobRecord};
 use crate::node::leadership::{Change, Leadership};
-use crate::node::locks::LockRefused;
+use crate::node::locks::{GivenUrl, LockRefused};
 
 /// Lines that wait to be parsed.
 const LINES: usize = 4;
@@ -89,6 +90,9 @@ pub(super) struct AttachedConnection<'a> {
     reported: Option<(u64, u64)>,
     /// The last reported time for which a renewal is valid.
     renewal: Option<u64>,
+    /// Where the command is reached, and since it runs by something, what shows that.
+    url: Option<String>,
+    shown: Option<GivenUrl>,
 }
 
 impl<'a> AttachedConnection<'a> {
@@ -101,7 +105,19 @@ impl<'a> AttachedConnection<'a> {
     ) -> AttachedConnection<'a> {
         let mandate = Mandate::Leadership(attached.node.clone());
         let (job, reported, renewal) = (None, None, None);
-        AttachedConnection { attached, stream, number, lock, mandate, job, reported, renewal }
+        let (url, shown) = (None, None);
+        AttachedConnection {
+            attached,
+            stream,
+            number,
+            lock,
+            mandate,
+            job,
+            reported,
+            renewal,
+            url,
+            shown,
+        }
     }
 
     /// Until it ends.
@@ -121,6 +137,7 @@ impl<'a> AttachedConnection<'a> {
             takes_clean: true,
             takes_late: true,
             takes_locks: true,
+            takes_urls: true,
         };
         lines::write(self.stream, &FromNode::Welcome(welcome))?;
         let (sender, lines) = bounded(LINES);
@@ -198,7 +215,16 @@ impl<'a> AttachedConnection<'a> {
         self.mandate.take_turn(&self.attached.node).or_else(|why| match why {
             LockRefused::QuorumNone => self.refuse(NoLockCause::QuorumNone, &why),
             _ => self.refuse(NoLockCause::Other, &why),
-        })
+        })?;
+        self.show_url();
+        Ok(())
+    }
+
+    /// The node shows where the command is reached: of a lock, once it is the turn of this process.
+    fn show_url(&mut self) {
+        if let (Some(url), Some(of), None) = (&self.url, self.mandate.url_of(), &self.shown) {
+            self.shown = Some(self.attached.node.reached_at(of, url.clone()));
+        }
     }
 
     /// The process is told why the node does not want its lock, and the connection ends.
@@ -256,6 +282,11 @@ impl<'a> AttachedConnection<'a> {
     fn obey(&mut self, word: &FromExec) -> io::Result<()> {
         match word {
             FromExec::Lock { .. } => Ok(()), // taken before
+            FromExec::Url { url } => {
+                self.url = Some(url.clone()).filter(|url| is_url(url));
+                self.show_url();
+                Ok(())
+            }
             FromExec::Hold { most_ms, takes } => self.hold(Duration::from_millis(*most_ms), *takes),
             FromExec::Clean => {
                 if let Some(job) = self.job.take() {

@@ -19,6 +19,7 @@ fn welcome(clock: Option<&str>, takes: bool) -> FromNode {
         takes_clean: takes,
         takes_late: takes,
         takes_locks: takes,
+        takes_urls: takes,
     })
 }
 
@@ -42,7 +43,10 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
             let answer = match word {
                 FromExec::Hold { .. } => Some(FromNode::Held(true)),
                 FromExec::Lock { .. } => Some(FromNode::WantsLock),
-                FromExec::Clean | FromExec::Late { .. } | FromExec::Ended => None,
+                FromExec::Clean
+                | FromExec::Late { .. }
+                | FromExec::Url { .. }
+                | FromExec::Ended => None,
                 FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
             };
             hears.send(word).unwrap();

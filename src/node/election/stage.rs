@@ -9,6 +9,7 @@ use crate::core::OperatorCommand;
 use crate::core::settings::Settings;
 use crate::net::{Inbox, NetworkContext, OwnListener, Peers, Refusals, ThreadEnd};
 use crate::node::inbox::Queue;
+use crate::node::locks::hands::HandsThread;
 use crate::node::logged::whole;
 use crate::node::prepare::{self, restore};
 use crate::node::running::NodeHandle;
@@ -60,7 +61,9 @@ pub fn stage(config: &Config, ago: Duration, change: impl FnOnce(&mut Settings))
     let file =
         StoreWriter::start(file, move |result| _ = stored.send(InboxEvent::LocksStored(result)))
             .unwrap();
-    let locks = LockSide::new(&core, &durable, (file, record), published.locks.clone());
+    let (hands, tally) = (published.hands.clone(), published.measures.tally.clone());
+    let shown = (published.locks.clone(), HandsThread::start(core.id(), hands, tally).unwrap());
+    let locks = LockSide::new(&core, &durable, (file, record), shown);
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();

@@ -3,6 +3,7 @@
 //! The election thread alone touches the member's part in the locks, as it does the core; what a program wants and gives
 //! back goes through its inbox, and each wanted name has a feed of its own, as the leadership has.
 
+pub(super) mod hands;
 mod named;
 mod order;
 mod orders;
@@ -12,6 +13,7 @@ pub(super) mod seen;
 pub(super) mod side;
 pub(super) mod speech;
 pub(super) mod turn;
+mod urls;
 mod wanted;
 
 pub use crate::core::locks::table::{BadLockName, LockName};
@@ -19,6 +21,7 @@ pub use crate::core::locks::word::LockWant;
 pub use electd_facts::locks::{LockEntry, LocksUnavailable, LocksView, TableVersion};
 pub use order::LockOrder;
 pub use request::{LockRefused, MOST_WANTED};
+pub(crate) use urls::{GivenUrl, UrlOf, Urls};
 pub use wanted::{NamedHold, WantedLock};
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use electd_facts::locks::{LockEntry, LocksUnavailable, LocksView, TableVersion};
+use electd_facts::locks::{LockEntry, LockHindrance, LocksUnavailable, LocksView, TableVersion};
 
 use crate::core::locks::table::{LockName, LockTable};
 use crate::core::locks::word::LockWants;
@@ -24,21 +24,24 @@ pub struct LocksSeen {
     pub lacks_table: bool,
     /// A voter of a version without locks.
     pub older: Option<NodeId>,
+    /// Why this member is no candidate for these locks, for which programs wait here.
+    pub hindered: Option<(LockHindrance, Arc<BTreeSet<LockName>>)>,
     /// This member, and until when it may act under the names that it holds.
     pub own: Option<(NodeId, Time)>,
 }
 
 impl LocksSeen {
-    /// Takes a table, at this time.
-    pub fn learn(&mut self, table: Option<&Arc<LockTable>>, now_ms: u64) {
+    /// Takes a table, at this time. Returns whether it is another.
+    pub fn learn(&mut self, table: Option<&Arc<LockTable>>, now_ms: u64) -> bool {
         let version = |table: Option<&Arc<LockTable>>| table.map(|table| table.version());
         if version(table) == version(self.table.as_ref()) {
-            return;
+            return false;
         }
         let tokens = table.iter().flat_map(|table| table.iter().map(|(_, hold)| hold.token));
         let known = |token| (token, self.since.get(&token).copied().unwrap_or(now_ms));
         let since: BTreeMap<u64, u64> = tokens.map(known).collect();
         (self.since, self.table) = (Arc::new(since), table.cloned());
+        true
     }
 
     /// Why no lock can be had.
@@ -60,13 +63,25 @@ impl LocksSeen {
         }
     }
 
-    /// The view of a reader that knows the members, and the leader if there is one.
-    pub fn view(&self, is_majority: bool, leader: Option<NodeId>, list: &MemberList) -> LocksView {
-        let unavailable = self.unavailable(is_majority, leader, list);
-        let reason = unavailable.as_ref().map(ToString::to_string);
+    /// All names that a member holds, or that are wanted as far as this one knows.
+    fn names(&self) -> BTreeSet<&LockName> {
         let held = self.table.iter().flat_map(|table| table.iter().map(|(name, _)| name));
         let wanted = self.wishes.iter().flat_map(|(_, wants)| wants.keys());
-        let names: BTreeSet<&LockName> = held.chain(wanted).collect();
+        let hindered = self.hindered.iter().flat_map(|(_, names)| names.iter());
+        held.chain(wanted).chain(hindered).collect()
+    }
+
+    /// The view of a reader that knows the members, and the leader if there is one: of all locks, or of this one.
+    pub fn view(
+        &self,
+        name: Option<&LockName>,
+        is_majority: bool,
+        leader: Option<NodeId>,
+        list: &MemberList,
+    ) -> LocksView {
+        let unavailable = self.unavailable(is_majority, leader, list);
+        let reason = unavailable.as_ref().map(ToString::to_string);
+        let names = name.map_or_else(|| self.names(), |name| [name].into());
         let version = self.table.as_ref().map(|table| table.version());
         LocksView {
             coordinator: leader.map(|leader| list.name(leader)),
@@ -81,9 +96,14 @@ impl LocksSeen {
         let hold = self.table.as_ref().and_then(|table| table.get(name));
         let candidates = self.wishes.iter().filter(|(_, wants)| wants.contains_key(name));
         let is_own = |id| hold.is_some_and(|hold| hold.by.member == id);
+        let hindered = self.hindered.as_ref().filter(|(_, names)| names.contains(name));
+        let hindered = hindered.map(|(by, _)| *by);
+        let here = hindered.map(|by| format!("a program waits for it here, but this node {by}"));
+        let is_wanted = candidates.clone().next().is_some();
         let reason = match self.own {
-            _ if hold.is_none() => reason
-                .or_else(|| Some("the coordinator has given it to no candidate yet".to_owned())),
+            _ if hold.is_none() => reason.or(here.filter(|_| !is_wanted)).or_else(|| {
+                is_wanted.then(|| "the coordinator has given it to no candidate yet".to_owned())
+            }),
             Some((own, until)) if is_own(own) && until <= clock::now() => {
                 Some("no majority of the voters supports that any more".to_owned())
             }
@@ -94,8 +114,14 @@ impl LocksSeen {
             holder: hold.map(|hold| list.name(hold.by.member)),
             token: hold.map(|hold| hold.token),
             since_ms: hold.and_then(|hold| self.since.get(&hold.token).copied()),
+            behind: (candidates.clone())
+                .filter(|(_, wants)| wants.get(name).is_some_and(|want| want.prefer == 0))
+                .map(|(id, _)| list.name(*id))
+                .collect(),
             candidates: candidates.map(|(id, _)| list.name(*id)).collect(),
             reason,
+            hindered,
+            ..LockEntry::default() // what others know
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 
+use super::hands::HandsThread;
 use super::named::WantedName;
 use super::orders::LockOrders;
 use super::outlook::election_view;
@@ -61,6 +62,7 @@ pub struct LockSide {
     pub(super) heard: BTreeMap<NodeId, Time>,
     pub(super) seen: LocksSeen,
     pub(super) shown: Arc<RwLock<LocksSeen>>,
+    pub(super) hands: HandsThread,
 }
 
 impl LockSide {
@@ -69,7 +71,7 @@ impl LockSide {
         core: &Core,
         restored: &Durable,
         (store, record): (StoreWriter<LocksFile>, LocksRecord),
-        shown: Arc<RwLock<LocksSeen>>,
+        (shown, hands): (Arc<RwLock<LocksSeen>>, HandsThread),
     ) -> LockSide {
         let (settings, now) = (core.settings(), clock::now());
         let told = ToldRound { durable: told(restored), written: Vec::new() };
@@ -95,6 +97,7 @@ impl LockSide {
             heard: BTreeMap::new(),
             seen: LocksSeen::default(),
             shown,
+            hands,
         }
     }
 
@@ -102,6 +105,7 @@ impl LockSide {
     pub fn stop(self) {
         self.names.values().for_each(|name| name.feed.show(None));
         self.store.stop();
+        self.hands.stop();
     }
 
     /// The core has a record written.

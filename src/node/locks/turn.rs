@@ -1,5 +1,10 @@
 //! A turn of the locks: the member takes what there is, programs learn what they hold, and what is to be said goes out.
 
+use std::sync::Arc;
+
+use electd_facts::hands::DoneTable;
+use electd_facts::locks::LockHindrance;
+
 use super::outlook::election_view;
 use super::side::LockSide;
 use super::speech;
@@ -36,7 +41,8 @@ impl LockSide {
             self.heard.insert(*from, now);
             self.awake_until = now + failure;
         }
-        let may_hold = self.may_hold(core);
+        let hindered = self.hindered(core);
+        let may_hold = hindered.is_none();
         self.settle(&mut member, &view, may_hold);
         let mut out = Vec::new();
         if !member.is_idle() {
@@ -50,7 +56,13 @@ impl LockSide {
         self.tell_deaf(core, &member, &view);
         let steps = self.steps(core, &member, out, now);
         self.orders.look(&member, core.members(), now);
-        self.seen.learn(member.holder().table(), clock::wall_clock_ms());
+        if self.seen.learn(member.holder().table(), clock::wall_clock_ms()) {
+            self.tell_hands(core, &view);
+        }
+        self.seen.hindered = hindered.map(|by| {
+            let waits = self.names.values().filter(|name| !name.is_dropped);
+            (by, Arc::new(waits.map(|name| name.name.clone()).collect()))
+        });
         self.seen.wishes = member.wishes(&view);
         self.seen.own = Some((core.id(), member.holder().supported_until()));
         self.seen.lacks_table = !self.names.is_empty() && self.seen.table.is_none();
@@ -76,10 +88,23 @@ impl LockSide {
         }
     }
 
-    /// Whether this member may hold names at all.
-    fn may_hold(&self, core: &Core) -> bool {
-        let fit = self.is_healthy && core.drain().is_none() && self.seen.older.is_none();
-        fit && !self.is_stopping
+    /// Why this member may hold no names at all.
+    fn hindered(&self, core: &Core) -> Option<LockHindrance> {
+        let all = [
+            (self.is_stopping, LockHindrance::Stopping),
+            (self.seen.older.is_some(), LockHindrance::OlderVoter),
+            (core.drain().is_some(), LockHindrance::Drained),
+            (!self.is_healthy, LockHindrance::Unhealthy),
+        ];
+        all.into_iter().find(|(is_so, _)| *is_so).map(|(_, by)| by)
+    }
+
+    /// Another table is done.
+    fn tell_hands(&self, core: &Core, view: &ElectionView) {
+        let Some(table) = self.seen.table.clone() else { return };
+        let silent = self.heard.iter().map(|(id, at)| (*id, view.now.since(*at))).collect();
+        let (list, over) = (core.members().clone(), view.over.clone());
+        self.hands.tell(DoneTable { table, list, over, silent, at_ms: clock::wall_clock_ms() });
     }
 
     /// The member wants what programs want, and gives back what is to be given back.

@@ -121,6 +121,7 @@ impl Published {
             given_up: GivenUp::last_of(&watched.history),
             clock_ms: Some(clock::wall_clock_ms()),
             last_event: Some(measures.events.last().to_string()),
+            url: self.urls.of_leader().filter(|_| phase == Phase::Leading),
             ..Status::default() // what the lines below set
         };
         status.leaderless = self.leaderless(&status, now);

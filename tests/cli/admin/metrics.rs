@@ -217,6 +217,10 @@ fn each_figure_says_what_it_is() {
         "electd_is_leader Whether this node leads.",
         "electd_late_renewals_total How often a job was ended, as no renewal of the leadership came in time.",
         "electd_leader_changes_total How often another leader or epoch became known.",
+        "electd_lock 1 with the holder of each lock, 0 and no holder if it is wanted and nobody holds it; none above 256 \
+         locks.",
+        "electd_lock_changes_total How often a lock changed hands, or was given back.",
+        "electd_lock_unheld_seconds For how long nobody held a lock, each time.",
         "electd_locks_held Locks by the member that holds them.",
         "electd_locks_unheld Locks that are wanted and that nobody holds, as far as this node knows.",
         "electd_leaderless_seconds_total For how long this node has known no leader in all.",

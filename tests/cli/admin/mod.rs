@@ -20,6 +20,7 @@ mod page;
 mod peers;
 mod places;
 mod protocol;
+mod redirects;
 mod usage;
 mod verdicts;
 mod views;

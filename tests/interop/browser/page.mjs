@@ -227,6 +227,61 @@ async function saysThatItsNodeIsGone(cluster, { page }) {
   ok("says that its node is gone, and where other pages are");
 }
 
+// As if the cluster had 2,000 locks: the rows in sight alone are in the document, and unless the table changes nobody asks again.
+async function showsTheLocks(cluster) {
+  const free = 7;
+  const locks = Array.from({ length: 2000 }, (_, at) => ({
+    name: `job-${String(at).padStart(4, "0")}`, candidates: ["node-1", "node-2"],
+    ...(at === free ? { holder: null, token: null, since_ms: null, reason: "so it is" } : { holder: `node-${1 + (at % 3)}`, token: at + 1, since_ms: Date.now(), reason: null }),
+  }));
+  const seen = await open("about:blank");
+  const { page } = seen;
+  const asked = { status: 0, locks: 0 };
+  await page.route((url) => url.pathname === "/status", async (route) => {
+    const response = await route.fetch();
+    asked.status += 1;
+    const more = { locks_version: { epoch: 1, counter: 2000 }, locks_held: { "node-1": 667, "node-2": 666, "node-3": 666 }, locks_unheld: 1 };
+    return route.fulfill({ response, json: { ...(await response.json()), ...more } });
+  });
+  await page.route((url) => url.pathname === "/locks", (route) => {
+    const after = new URL(route.request().url()).searchParams.get("after");
+    const from = after === null ? 0 : locks.findIndex(({ name }) => name === after) + 1;
+    const part = locks.slice(from, from + 500);
+    asked.locks += 1;
+    return route.fulfill({ json: { coordinator: "node-3", version: null, unavailable: null, locks: part, next: from + 500 < locks.length ? part.at(-1).name : null } });
+  });
+  await page.goto(cluster.url("node-1"));
+  const rows = page.locator("#locks-rows tr");
+  const names = () => page.locator("#locks-rows th").allTextContents();
+  await eventually("the locks are there", async () => (await page.locator("#locks-told").textContent()).startsWith("2000 locks; nobody holds 1 of them"));
+  check((await rows.count()) < 60, `${await rows.count()} rows`);
+  const before = asked.status;
+  await eventually("the node is asked further", () => asked.status > before + 2);
+  check(asked.locks <= 8, `the locks were asked for ${asked.locks} times`); // a second time after 10 s
+  await page.locator("#locks-scroll").evaluate((place) => { place.scrollTop = place.scrollHeight; });
+  await eventually("the last lock is in sight", async () => (await names()).at(-1) === "job-1999");
+  check((await rows.count()) < 60, `${await rows.count()} rows at the end`);
+  const took = await page.evaluate(() => {
+    const place = document.getElementById("locks-scroll");
+    const start = performance.now();
+    for (let at = 0; at < 100; at += 1) {
+      place.scrollTop = at * 500;
+      render_locks();
+    }
+    return (performance.now() - start) / 100;
+  });
+  await page.locator("#locks-filter").fill("nobody");
+  await eventually("the filter finds the lock that nobody holds", async () => (await names()).join() === "job-0007");
+  check((await rows.first().textContent()).includes("so it is"), "no reason");
+  await page.locator("#locks-filter").fill("NODE-2");
+  await eventually("the filter finds a holder", async () => (await page.locator("#locks-told").textContent()).startsWith("666 of 2000"));
+  await isSound(seen, "with 2,000 locks");
+  await shoot(page, "locks", { fullPage: true });
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await seen.close();
+  ok(`shows 2,000 locks with a filter, of which the rows in sight alone are drawn, in ${took.toFixed(1)} ms`);
+}
+
 async function looksWell(cluster, name, looks) {
   for (const [width, colorScheme] of looks) {
     const seen = await open(cluster.url("node-1"), { width, height: width === 360 ? 740 : 1080, colorScheme });
@@ -287,7 +342,10 @@ for (const algorithm of ["bully", "halting", "ring"]) {
     if (algorithm !== "bully" || quorum !== "none") await failover({ algorithm, quorum }, async () => {});
   }
 }
-await withCluster({ count: 3, port: ports() }, (cluster) => looksWell(cluster, "node-3", [[360, "light"], [360, "dark"], [1920, "light"], [1920, "dark"]]));
+await withCluster({ count: 3, port: ports() }, async (cluster) => {
+  await showsTheLocks(cluster);
+  await looksWell(cluster, "node-3", [[360, "light"], [360, "dark"], [1920, "light"], [1920, "dark"]]);
+});
 // All of 25 would keep two processors busy with themselves.
 await withCluster({ count: 25, port: ports(), running: 6 }, (cluster) => looksWell(cluster, "node-6", [[360, "light"], [1920, "dark"]]));
 await browser.close();

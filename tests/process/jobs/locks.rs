@@ -13,6 +13,8 @@ use super::worker::{FILE, MANNER, POLITE, command};
 use super::{only_child, signal_coroner_and_kill, with_majority};
 use crate::support::{Cluster, Finished, ensure, eventually};
 
+mod views;
+
 const NAMES: [&str; 3] = ["backup", "vip-7", "vip-8"];
 
 /// Three nodes, and beside each a command for each of the locks.

@@ -47,6 +47,14 @@ fn of_the_cluster() -> Vec<Rule> {
              two at once do harm.",
         ),
         rule(
+            "ElectdLockUnheld",
+            "max by (cluster) (electd_locks_unheld) > 0 and on (cluster) max by (cluster) (electd_has_leader) == 1",
+            "1m",
+            "critical",
+            "Nobody holds {{ $value }} locks of {{ $labels.cluster }} that are wanted",
+            "`electd lock list` names them, and `electd why --lock NAME` says what to do.",
+        ),
+        rule(
             "ElectdMemberDown",
             "up{job=\"electd\"} == 0",
             "1m",
