@@ -268,6 +268,11 @@ fn details(locks: &LocksView, name: &str) -> String {
     let mut facts = vec![("lock", lock.name.clone()), ("state", locks.standing(name))];
     facts.extend(lock.token.map(|token| ("token", token.to_string())));
     facts.extend(lock.since_ms.map(|since| ("since", moment(since))));
+    if let Some(run) = &lock.last_run {
+        let [from, until] = [run.from_ms, run.until_ms].map(moment);
+        facts.push(("last run", run.words()));
+        facts.push(("period", format!("{from} to {until}")));
+    }
     if !lock.candidates.is_empty() {
         facts.push(("candidates", lock.candidates.join(", ")));
     }
@@ -289,6 +294,7 @@ mod tests {
             since_ms: holder.map(|_| 0),
             candidates: ["a", "b"].map(str::to_owned).into(),
             reason: None,
+            last_run: None,
         }
     }
 

@@ -37,6 +37,8 @@ pub struct Plan {
     pub deadlines: Deadlines,
     /// The lock that the command runs by; without one it is the leadership of the node.
     pub lock: Option<String>,
+    /// How often it runs by that lock in each period; without it there are no periods.
+    pub period: Option<PeriodRuns>,
     /// The name of the cluster.
     pub cluster: String,
     /// The name of this member.
@@ -102,6 +104,15 @@ pub enum Restart {
     Always,
 }
 
+/// How often a command runs in each period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeriodRuns {
+    /// Once.
+    Once,
+    /// Until it ended with 0.
+    UntilDone,
+}
+
 /// How it all ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecEnd {
@@ -145,6 +156,7 @@ pub(super) mod tests {
             returns: false,
             deadlines: Deadlines::of_renewal(Duration::from_secs(80)),
             lock: None,
+            period: None,
             cluster: "hc".to_owned(),
             // The program of the tests, started as a guard, would run other tests: this is no option of it.
             node: "--no-guard".to_owned(),

@@ -17,6 +17,7 @@ pub mod known;
 pub mod leaderless;
 pub mod led;
 pub mod locks;
+pub mod runs;
 pub mod majority;
 pub mod orders;
 pub mod problem;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::runs::LastRun;
+
 /// All locks, as one node sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocksView {
@@ -40,6 +42,9 @@ pub struct LockEntry {
     pub candidates: Vec<String>,
     /// Why nobody holds it, or why its holder may not act under it; null if all is well. One sentence without its full stop.
     pub reason: Option<String>,
+    /// The last run of a command that runs once in each period (`exec --once-per`); absent of any other lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<LastRun>,
 }
 
 /// Why a cluster has no locks now.

@@ -334,11 +334,15 @@ impl Published {
         self.snapshot.read().list.clone()
     }
 
+    /// What the election thread shows of the locks.
+    pub fn locks_seen(&self) -> LocksSeen {
+        self.locks.read().clone()
+    }
+
     /// The locks of the cluster.
     pub fn locks_view(&self) -> LocksView {
         let is_majority = self.settings.quorum == Quorum::Majority;
-        let seen = self.locks.read().clone();
-        seen.view(is_majority, self.leader(), &self.members())
+        self.locks_seen().view(is_majority, self.leader(), &self.members())
     }
 
     /// The leader that this member names.

@@ -11,7 +11,11 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bounds::{at_most, bounded, bounded_if_any, nanos};
-use crate::core::locks::table::{Life, LockHold, LockName, LockTable, MOST_NAMES, TakingNote};
+use super::runs::{EndForm, OncePerForm, RunForm, runs_of};
+use crate::core::locks::periods::{PeriodWants, WallTime};
+use crate::core::locks::table::{
+    Life, LockHold, LockName, LockTable, MOST_NAMES, MOST_RUNS, TakingNote,
+};
 use crate::core::locks::voter::{PromiseReport, TableRead};
 use crate::core::locks::word::{LockWant, LockWord};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MOST_REMOVED};
@@ -46,6 +50,9 @@ struct TableForm {
     held: Vec<(LockName, u32, Incarnation, NumberForm)>,
     #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
     notes: Vec<(u32, Incarnation, Version)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_RUNS>")]
+    runs: Vec<RunForm>,
 }
 
 /// A number that is never above the greatest.
@@ -63,14 +70,15 @@ impl Serialize for LockTable {
         let notes =
             self.notes().map(|(member, note)| (place(member), note.incarnation, note.version));
         let (held, notes) = (held.collect(), notes.collect());
-        let noted = members;
-        TableForm { version: self.version(), list: self.list(), noted, held, notes }.serialize(to)
+        let runs = self.runs().map(RunForm::from).collect();
+        let (version, list, noted) = (self.version(), self.list(), members);
+        TableForm { version, list, noted, held, notes, runs }.serialize(to)
     }
 }
 
 impl<'de> Deserialize<'de> for LockTable {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LockTable, D::Error> {
-        let TableForm { version, list, noted: members, held, notes } =
+        let TableForm { version, list, noted: members, held, notes, runs } =
             TableForm::deserialize(from)?;
         let at = |place: u32| {
             members.get(place as usize).copied().ok_or_else(|| D::Error::custom("no such member"))
@@ -90,7 +98,9 @@ impl<'de> Deserialize<'de> for LockTable {
         if (held.len(), notes.len()) != counts {
             return Err(D::Error::custom("a name or a note is there twice"));
         }
-        LockTable::from_parts(version, list, held, notes).map_err(D::Error::custom)
+        let runs = runs_of(runs)?;
+        let table = LockTable::from_parts(version, list, held, notes);
+        table.and_then(|table| table.with_runs(runs)).map_err(D::Error::custom)
     }
 }
 
@@ -170,6 +180,12 @@ enum WordForm {
         #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
         released: Vec<(LockName, NumberForm)>,
         promises: ReportForm,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        once: Vec<(LockName, OncePerForm)>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        ended: Vec<(LockName, EndForm)>,
     },
     Order {
         #[serde(deserialize_with = "bounded")]
@@ -182,6 +198,20 @@ enum WordForm {
         #[serde(deserialize_with = "bounded")]
         number: u64,
         done: bool,
+    },
+    Clock {
+        #[serde(deserialize_with = "bounded_if_any")]
+        time: Option<u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        differ: Vec<LockName>,
+    },
+    Wall {
+        #[serde(deserialize_with = "bounded")]
+        time: u64,
+    },
+    Forget {
+        name: LockName,
     },
 }
 
@@ -206,7 +236,7 @@ impl From<&LockWord> for WordForm {
             LockWord::Promise { number, to, list } => {
                 WordForm::Promise { number: *number, to: *to, list: *list }
             }
-            LockWord::Want { life, wants, released, promises } => WordForm::Want {
+            LockWord::Want { life, wants, released, promises, periods } => WordForm::Want {
                 life: pair(life),
                 wants: (wants.iter())
                     .map(|(name, want)| (name.clone(), want.weight, want.prefer))
@@ -215,6 +245,12 @@ impl From<&LockWord> for WordForm {
                     .map(|(name, token)| (name.clone(), NumberForm(*token)))
                     .collect(),
                 promises: promises.into(),
+                once: (periods.once.iter())
+                    .map(|(name, once)| (name.clone(), OncePerForm::from(*once)))
+                    .collect(),
+                ended: (periods.ended.iter())
+                    .map(|(name, end)| (name.clone(), EndForm::from(*end)))
+                    .collect(),
             },
             LockWord::Order { number, name, token } => {
                 WordForm::Order { number: *number, name: name.clone(), token: *token }
@@ -222,6 +258,12 @@ impl From<&LockWord> for WordForm {
             LockWord::Ordered { number, done } => {
                 WordForm::Ordered { number: *number, done: *done }
             }
+            LockWord::Clock { time, differ } => WordForm::Clock {
+                time: time.map(|time| time.0),
+                differ: differ.iter().cloned().collect(),
+            },
+            LockWord::Wall { time } => WordForm::Wall { time: time.0 },
+            LockWord::Forget { name } => WordForm::Forget { name: name.clone() },
         }
     }
 }
@@ -246,14 +288,23 @@ impl From<WordForm> for LockWord {
                 LockWord::Ask { number, life: life(of), known, length }
             }
             WordForm::Promise { number, to, list } => LockWord::Promise { number, to, list },
-            WordForm::Want { life: of, wants, released, promises } => {
+            WordForm::Want { life: of, wants, released, promises, once, ended } => {
                 let want = |(name, weight, prefer)| (name, LockWant { weight, prefer });
                 let wants = Arc::new(wants.into_iter().map(want).collect());
                 let released = released.into_iter().map(|(name, token)| (name, token.0)).collect();
-                LockWord::Want { life: life(of), wants, released, promises: promises.into() }
+                let once = once.into_iter().map(|(name, once)| (name, once.into())).collect();
+                let ended = ended.into_iter().map(|(name, end)| (name, end.into())).collect();
+                let (periods, promises) = (PeriodWants { once, ended }, promises.into());
+                LockWord::Want { life: life(of), wants, released, promises, periods }
             }
             WordForm::Order { number, name, token } => LockWord::Order { number, name, token },
             WordForm::Ordered { number, done } => LockWord::Ordered { number, done },
+            WordForm::Clock { time, differ } => LockWord::Clock {
+                time: time.map(WallTime),
+                differ: differ.into_iter().collect(),
+            },
+            WordForm::Wall { time } => LockWord::Wall { time: WallTime(time) },
+            WordForm::Forget { name } => LockWord::Forget { name },
         }
     }
 }
@@ -275,6 +326,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::core::locks::periods::{OncePer, PeriodRun, RunEnd};
     use crate::core::message::Message;
     use crate::limits::GREATEST;
     use crate::wire::frame::MAX_FRAME;
@@ -294,7 +346,17 @@ mod tests {
             (name, LockHold { by, token: GREATEST })
         };
         let held = (0..MOST_NAMES).map(hold).collect();
+        let run = PeriodRun {
+            once: OncePer::DAILY,
+            until: WallTime::LATEST,
+            token: GREATEST,
+            by: last,
+            begun: WallTime::LATEST,
+            end: Some(RunEnd::Unused),
+        };
+        let runs = (0..MOST_RUNS).map(|number| (hold(number).0, run)).collect();
         let table = LockTable::from_parts(version, version, held, notes).expect("it is one");
+        let table = table.with_runs(runs).expect("it is one");
         let message = Message::Lock(vec![LockWord::Done { table: Arc::new(table) }]);
         let frame = encode_message(&envelope(message.clone()));
         assert!(frame.len() < MAX_FRAME, "{}", frame.len());
@@ -303,12 +365,23 @@ mod tests {
 
     #[test]
     fn a_table_that_no_coordinator_makes_is_read_by_nobody() {
+        let once = json!({ "length_ms": 1000, "begin_ms": 0, "retry": true });
+        let run = json!({
+            "name": "report", "once": once, "until_ms": 3, "token": 5, "by": id(4), "begun_ms": 2,
+            "end": { "code": 0 },
+        });
+        let late = {
+            let mut late = run.clone();
+            late["token"] = json!(6);
+            late
+        };
         let good = json!({
             "version": [7, 5],
             "list": [7, 2],
             "noted": [id(3)],
             "held": [["backup", 0, 2, 4]],
             "notes": [[0, 1, [7, 5]]],
+            "runs": [run.clone()],
         });
         let read = |table: &Value| serde_json::from_value::<LockTable>(table.clone()).is_ok();
         assert!(read(&good));
@@ -320,6 +393,8 @@ mod tests {
             ("held", json!([["backup", 0, 2, 6]])),
             ("held", json!([["backup", 0, 2, 4], ["backup", 0, 2, 5]])),
             ("held", json!([["backup", 0, u64::MAX, 4]])),
+            ("runs", json!([late])),
+            ("runs", json!([run.clone(), run])),
             ("notes", json!([])),
             ("notes", json!([[0, 1, [7, 6]]])),
             ("notes", json!([[0, 1, [7, 5]], [0, 1, [7, 4]]])),

@@ -7,6 +7,7 @@ mod named;
 mod order;
 mod orders;
 mod outlook;
+mod periods;
 pub(super) mod request;
 pub(super) mod seen;
 pub(super) mod side;
@@ -14,10 +15,13 @@ pub(super) mod speech;
 pub(super) mod turn;
 mod wanted;
 
+pub use crate::core::locks::periods::{BadPeriod, OncePer};
 pub use crate::core::locks::table::{BadLockName, LockName};
 pub use crate::core::locks::word::LockWant;
 pub use electd_facts::locks::{LockEntry, LocksUnavailable, LocksView, TableVersion};
+pub use electd_facts::runs::{LastRun, RunOutcome};
 pub use order::LockOrder;
+pub use periods::PeriodHindrance;
 pub use request::{LockRefused, MOST_WANTED};
 pub use wanted::{NamedHold, WantedLock};
 

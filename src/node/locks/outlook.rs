@@ -5,9 +5,11 @@ use std::time::Duration;
 use crate::core::Core;
 use crate::core::detector::Peer;
 use crate::core::locks::coordination::ElectionView;
+use crate::core::locks::periods::WallTime;
 use crate::core::locks::table::Life;
 use crate::core::settings::Timing;
 use crate::core::types::{Epoch, Time};
+use crate::node::clock;
 
 /// What the election knows by now.
 pub fn election_view(core: &Core, told: Option<Epoch>, now: Time) -> ElectionView {
@@ -20,6 +22,7 @@ pub fn election_view(core: &Core, told: Option<Epoch>, now: Time) -> ElectionVie
         told,
         timing: Timing { lease: promised(core), ..core.settings().timing },
         over: core.detector().iter().filter_map(over).collect(),
+        wall: WallTime(clock::wall_clock_ms()),
     }
 }
 

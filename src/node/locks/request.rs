@@ -7,6 +7,7 @@ use crossbeam::channel::Sender;
 use thiserror::Error;
 
 use super::order::LockOrder;
+use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
 use crate::node::command::CommandError;
@@ -51,6 +52,7 @@ pub enum LockRequest {
         number: u64,
         name: LockName,
         want: LockWant,
+        once: Option<OncePer>,
         answer: Sender<Result<Arc<Feed>, LockRefused>>,
     },
     /// It wants the name of this number no more.
@@ -61,6 +63,8 @@ pub enum LockRequest {
     LetGo { number: u64, hold: u64 },
     /// The name goes back, for another candidate; this member is behind the others for this long.
     GiveBack { number: u64, behind: Duration },
+    /// The run for which the member held the name of this number ended with this code: the name goes back.
+    EndRun { number: u64, code: u8, behind: Duration },
     /// An operator's order.
     Order {
         name: LockName,

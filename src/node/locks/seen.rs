@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use electd_facts::locks::{LockEntry, LocksUnavailable, LocksView, TableVersion};
 
+use crate::core::locks::periods::PeriodsKnown;
 use crate::core::locks::table::{LockName, LockTable};
 use crate::core::locks::word::LockWants;
 use crate::core::membership::MemberList;
@@ -24,6 +25,8 @@ pub struct LocksSeen {
     pub lacks_table: bool,
     /// A voter of a version without locks.
     pub older: Option<NodeId>,
+    /// What it knows of the names that are held once in each period.
+    pub periods: PeriodsKnown,
     /// This member, and until when it may act under the names that it holds.
     pub own: Option<(NodeId, Time)>,
 }
@@ -66,7 +69,8 @@ impl LocksSeen {
         let reason = unavailable.as_ref().map(ToString::to_string);
         let held = self.table.iter().flat_map(|table| table.iter().map(|(name, _)| name));
         let wanted = self.wishes.iter().flat_map(|(_, wants)| wants.keys());
-        let names: BTreeSet<&LockName> = held.chain(wanted).collect();
+        let run = self.table.iter().flat_map(|table| table.runs().map(|(name, _)| name));
+        let names: BTreeSet<&LockName> = held.chain(wanted).chain(run).collect();
         let version = self.table.as_ref().map(|table| table.version());
         LocksView {
             coordinator: leader.map(|leader| list.name(leader)),
@@ -83,6 +87,7 @@ impl LocksSeen {
         let is_own = |id| hold.is_some_and(|hold| hold.by.member == id);
         let reason = match self.own {
             _ if hold.is_none() => reason
+                .or_else(|| self.rests(name, list))
                 .or_else(|| Some("the coordinator has given it to no candidate yet".to_owned())),
             Some((own, until)) if is_own(own) && until <= clock::now() => {
                 Some("no majority of the voters supports that any more".to_owned())
@@ -96,6 +101,7 @@ impl LocksSeen {
             since_ms: hold.and_then(|hold| self.since.get(&hold.token).copied()),
             candidates: candidates.map(|(id, _)| list.name(*id)).collect(),
             reason,
+            last_run: self.last_run(name, list),
         }
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use parking_lot::RwLock;
 
 use super::named::WantedName;
+use super::order::LockOrder;
 use super::orders::LockOrders;
+use super::periods::ForgottenRuns;
 use super::outlook::election_view;
 use super::request::{LockRefused, LockRequest, MOST_WANTED};
 use super::seen::LocksSeen;
@@ -16,6 +18,7 @@ use super::seen::LocksSeen;
 use crate::core::Core;
 use crate::core::durable::Durable;
 use crate::core::locks::member::{LockInput, LockMember};
+use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::{Life, LockName};
 use crate::core::locks::word::{LockWant, LockWord};
 use crate::core::settings::Quorum;
@@ -49,6 +52,9 @@ pub struct LockSide {
     pub(super) told: ToldRound,
     pub(super) names: BTreeMap<u64, WantedName>,
     pub(super) orders: LockOrders,
+    /// The tokens under which programs began to act.
+    pub(super) begun: BTreeMap<LockName, u64>,
+    pub(super) forgotten: ForgottenRuns,
     /// What is said in this turn besides what the member says.
     pub(super) said: Vec<(NodeId, LockWord)>,
     pub(super) is_healthy: bool,
@@ -87,6 +93,8 @@ impl LockSide {
             told,
             names: BTreeMap::new(),
             orders: LockOrders::default(),
+            begun: BTreeMap::new(),
+            forgotten: ForgottenRuns::default(),
             said: Vec::new(),
             is_healthy: settings.health.is_none(),
             is_stopping: false,
@@ -149,7 +157,8 @@ impl LockSide {
     /// Whether there is nothing to do or to say.
     pub(super) fn is_asleep(&self, now: Time) -> bool {
         let idle = self.member.as_ref().is_none_or(LockMember::is_idle);
-        idle && self.names.is_empty() && self.orders.is_empty() && now >= self.awake_until
+        let none = self.orders.is_empty() && self.forgotten.is_empty();
+        idle && self.names.is_empty() && none && now >= self.awake_until
     }
 
     /// When it wants a turn, if nothing happens before.
@@ -158,14 +167,15 @@ impl LockSide {
         let names = self.names.values().filter_map(|name| name.deadline(now));
         let acts = self.names.values().any(|name| name.token.is_some());
         let supported = acts.then(|| member.holder().supported_until());
-        names.chain(supported).chain(self.orders.deadline()).chain([member.deadline()]).min()
+        let orders = self.orders.deadline().into_iter().chain(self.forgotten.deadline());
+        names.chain(supported).chain(orders).chain([member.deadline()]).min()
     }
 
     /// What a program of this process asks for.
     pub fn request(&mut self, core: &Core, request: LockRequest, now: Time) {
         match request {
-            LockRequest::Want { number, name, want, answer } => {
-                let wanted = self.want(number, name, want);
+            LockRequest::Want { number, name, want, once, answer } => {
+                let wanted = self.want(number, name, want, once);
                 let is_wanted = wanted.is_ok();
                 if answer.try_send(wanted).is_err() && is_wanted {
                     self.names.remove(&number); // the caller gave up
@@ -185,7 +195,16 @@ impl LockSide {
                 name.fall_behind(now + behind);
                 name.end(now);
             }),
+            LockRequest::EndRun { number, code, behind } => self.change(number, |name| {
+                name.code = Some(code);
+                name.fall_behind(now + behind);
+                name.end(now);
+            }),
             LockRequest::Order { name, order, timeout, answer } => {
+                if order == LockOrder::Forget && self.is_remembered(&name) {
+                    self.forget(core, name, (now, now + timeout, answer));
+                    return;
+                }
                 let Some(member) = &self.member else {
                     let refused = CommandError::Refused(LockRefused::QuorumNone.to_string());
                     let _ = answer.try_send(Err(refused)); // the caller may have given up
@@ -204,6 +223,7 @@ impl LockSide {
         number: u64,
         name: LockName,
         want: LockWant,
+        once: Option<OncePer>,
     ) -> Result<Arc<Feed>, LockRefused> {
         if self.member.is_none() {
             return Err(LockRefused::QuorumNone);
@@ -214,7 +234,7 @@ impl LockSide {
         } else if self.names.values().any(|known| known.name == name) {
             return Err(LockRefused::Wanted);
         }
-        let wanted = WantedName::new(name, want);
+        let wanted = WantedName::new(name, want, once);
         let feed = wanted.feed.clone();
         self.names.insert(number, wanted);
         Ok(feed)

@@ -1,6 +1,7 @@
 //! A turn of the locks: the member takes what there is, programs learn what they hold, and what is to be said goes out.
 
 use super::outlook::election_view;
+use super::periods::give_back;
 use super::side::LockSide;
 use super::speech;
 use crate::core::locks::coordination::ElectionView;
@@ -50,6 +51,8 @@ impl LockSide {
         self.tell_deaf(core, &member, &view);
         let steps = self.steps(core, &member, out, now);
         self.orders.look(&member, core.members(), now);
+        self.forgotten.look(member.holder().table(), now);
+        self.seen.periods = member.periods().clone();
         self.seen.learn(member.holder().table(), clock::wall_clock_ms());
         self.seen.wishes = member.wishes(&view);
         self.seen.own = Some((core.id(), member.holder().supported_until()));
@@ -90,13 +93,16 @@ impl LockSide {
                 name.end(now);
             }
             if name.has_ended(now) {
-                member.release(view, &name.name);
+                give_back(member, view, (&name.name, name.code), &self.begun);
                 name.show(None);
             }
         }
         self.names.retain(|_, name| name.token.is_some() || !name.is_dropped);
         let wanted = self.names.values().filter(|name| may_hold && !name.is_dropped);
         let wants: LockWants = wanted.map(|name| (name.name.clone(), name.wish(now))).collect();
+        let wanted = self.names.values().filter(|name| wants.contains_key(&name.name));
+        let once = wanted.filter_map(|name| Some((name.name.clone(), name.once?))).collect();
+        member.want_once(view, once);
         if wants != **member.wants() {
             member.want(view, wants);
             let until = now + view.timing.failure;
@@ -111,8 +117,10 @@ impl LockSide {
         for name in held {
             let wanted = self.names.values().find(|known| known.name == name);
             let acts = wanted.is_some_and(|known| known.token.is_some());
-            if !acts && (!may_hold || wanted.is_none_or(|known| known.is_dropped)) {
-                member.release(view, &name); // it came too late
+            let late = !may_hold || wanted.is_none_or(|known| known.is_dropped);
+            let spent = wanted.is_some_and(|known| self.is_spent(member, known));
+            if !acts && (late || spent) {
+                give_back(member, view, (&name, None), &self.begun);
             }
         }
         let (holder, renewal) = (member.holder(), Some(bounds::certain(view.timing.lease)));
@@ -120,7 +128,15 @@ impl LockSide {
         for name in self.names.values_mut() {
             let token = holder.token(&name.name, now);
             name.show(token.map(|epoch| Term { epoch, until, renewal, now }));
+            if let (Some(token), true) = (name.token, name.is_held()) {
+                self.begun.insert(name.name.clone(), token);
+            }
         }
+        let table = member.holder().table();
+        let is_held = |name, token| {
+            table.is_some_and(|table| table.get(name).is_some_and(|hold| hold.token == token))
+        };
+        self.begun.retain(|name, token| is_held(name, *token));
     }
 
     /// The coordinator tells those of its table that never speak of locks: they know of none.

@@ -11,6 +11,7 @@ use super::order::LockOrder;
 use super::orders::ENDING;
 use super::request::{LockRefused, LockRequest};
 use super::side::BEHIND;
+use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
 use crate::net::NoAnswer;
@@ -59,9 +60,18 @@ impl NodeHandle {
     /// # Errors
     /// If the cluster has no majority, the name is wanted by this node already, or too many are.
     pub fn lock(&self, name: LockName, want: LockWant) -> Result<WantedLock, LockRefused> {
+        self.want_lock(name, want, None)
+    }
+
+    pub(super) fn want_lock(
+        &self,
+        name: LockName,
+        want: LockWant,
+        once: Option<OncePer>,
+    ) -> Result<WantedLock, LockRefused> {
         let number = draw();
         let (answer, answered) = bounded(1);
-        let request = LockRequest::Want { number, name: name.clone(), want, answer };
+        let request = LockRequest::Want { number, name: name.clone(), want, once, answer };
         self.events.send_timeout(InboxEvent::Lock(request), ANSWER).map_err(refused)?;
         let feed = self.end.answer(&answered, Some(ANSWER)).map_err(refused)??;
         Ok(WantedLock { name, number, feed, node: self.clone() })
@@ -148,6 +158,14 @@ impl WantedLock {
     pub fn stand_back(&self, reason: &str) {
         log::warn!(event = "lock_stands_back", lock = self.name.as_str(); "lock {}: {reason}", self.name);
         self.yield_for(WantedLock::BACK);
+    }
+
+    /// The work of this period, for which this member held the name, ended with this code: the name is given back once all
+    /// holds have ended. After another code than 0 other candidates come first for a while.
+    pub fn end_run(&self, code: u8) {
+        let behind = if code == 0 { Duration::ZERO } else { WantedLock::BACK };
+        let request = LockRequest::EndRun { number: self.number, code, behind };
+        let _ = self.node.events.send(InboxEvent::Lock(request)); // the election thread may have ended
     }
 
     fn yield_for(&self, behind: Duration) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::coordinator::TableCoordinator;
+use super::periods::{PeriodWants, WallTime};
 use super::placing::{LockCandidate, LockWish, place};
 use super::table::{Life, LockName, LockTable, MOST_NAMES, TableChange};
 use super::word::LockWants;
@@ -23,6 +24,8 @@ pub struct ElectionView {
     pub timing: Timing,
     /// Lives that are certified to be over. (Z1)
     pub over: Vec<Life>,
+    /// What the wall clock shows.
+    pub wall: WallTime,
 }
 
 impl ElectionView {
@@ -39,6 +42,7 @@ struct HeardMember {
     heard: Time,
     wants: Arc<LockWants>,
     released: BTreeMap<LockName, u64>,
+    periods: PeriodWants,
 }
 
 /// What a member does as long as it leads in one epoch.
@@ -54,6 +58,7 @@ pub struct Coordination {
     /// Whether anything has happened by which a name may be placed.
     pub is_due: bool,
     pub asked_for_election: bool,
+    pub(super) runs: RunCoordination,
 }
 
 impl Coordination {
@@ -66,6 +71,7 @@ impl Coordination {
             sent: None,
             is_due: false,
             asked_for_election: false,
+            runs: RunCoordination::default(),
         }
     }
 
@@ -75,15 +81,20 @@ impl Coordination {
         life: Life,
         wants: Arc<LockWants>,
         released: BTreeMap<LockName, u64>,
+        periods: PeriodWants,
     ) {
         let before = self.members.get(&life.member);
         if before.is_some_and(|before| before.life.incarnation > life.incarnation) {
             return;
         }
         self.is_due |= before.is_none_or(|before| {
-            before.life != life || before.wants != wants || before.released != released
+            before.life != life
+                || before.wants != wants
+                || before.released != released
+                || before.periods != periods
         });
-        self.members.insert(life.member, HeardMember { life, heard: now, wants, released });
+        let heard = HeardMember { life, heard: now, wants, released, periods };
+        self.members.insert(life.member, heard);
     }
 
     /// What each member wants, as it last said. One that is gone, or removed, wants nothing any more.
@@ -142,25 +153,30 @@ impl Coordination {
         let mut changes: Vec<TableChange> = released
             .map(|(name, token)| TableChange::Release { name: name.clone(), token: *token })
             .collect();
-        let placed = self.placed(view, table, &gone);
+        let rhythms = self.rhythms(view, table);
+        let placed = self.placed(view, (table, &rhythms), &gone);
+        let begun = self.begun(view, (table, &rhythms), &placed);
+        changes.extend(self.ended(view, table));
         changes.extend(gone.into_iter().map(|life| match self.is_over(life) {
             true => TableChange::Bury(life),
             false => TableChange::Strip(life),
         }));
         changes.extend(placed);
+        changes.extend(begun);
         changes
     }
 
     fn placed(
         &self,
         view: &ElectionView,
-        table: &LockTable,
+        (table, rhythms): (&LockTable, &Rhythms<'_>),
         gone: &BTreeSet<Life>,
     ) -> Vec<TableChange> {
         let mut wishes: BTreeMap<&LockName, LockWish> = BTreeMap::new();
         let lives = |known: &&HeardMember| !self.is_gone(view, known.life);
         for known in self.members.values().filter(lives) {
-            for (name, want) in known.wants.iter() {
+            let may_hold = |name: &&LockName| self.may_hold(view, (table, rhythms), known, name);
+            for (name, want) in known.wants.iter().filter(|(name, _)| may_hold(name)) {
                 let wish = wishes.entry(name).or_insert_with(|| LockWish {
                     name: name.clone(),
                     weight: want.weight,
@@ -176,3 +192,7 @@ impl Coordination {
         takes
     }
 }
+
+mod runs;
+
+use runs::{Rhythms, RunCoordination};

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use super::coordination::{Coordination, ElectionView};
 use super::holder::LockHolder;
+use super::periods::PeriodsKnown;
 use super::table::{Life, LockName};
 use super::voter::{KeptTable, StoreAnswer, TableVoter};
 use super::word::{LockWants, LockWord};
 use crate::core::types::{Epoch, NodeId, Time};
+use periods::OnceWants;
 
 /// A proposal that takes something is withdrawn if it is not done within so many heartbeats: a voter may neither store it
 /// nor answer. (G11)
@@ -53,6 +55,9 @@ pub struct LockMember {
     voter: TableVoter,
     holder: LockHolder,
     wants: Arc<LockWants>,
+    /// Of these the ones that are held once in each period, and what is known of them.
+    once: OnceWants,
+    periods: PeriodsKnown,
     coordination: Option<Coordination>,
     /// The longest promise that it makes.
     longest: Duration,
@@ -80,6 +85,8 @@ impl LockMember {
             voter: TableVoter::new(view.now, kept, longest),
             holder: LockHolder::new(life, view.list.clone()),
             wants: Arc::default(),
+            once: OnceWants::new(),
+            periods: PeriodsKnown::default(),
             coordination: None,
             longest,
             longer: None,
@@ -229,8 +236,10 @@ impl LockMember {
         if let Some((leader, _)) = view.leader {
             let released = self.holder.released().clone();
             let (wants, promises) = (self.wants.clone(), self.voter.report());
-            self.say(leader, LockWord::Want { life, wants, released, promises }, out);
+            let periods = self.period_wants();
+            self.say(leader, LockWord::Want { life, wants, released, promises, periods }, out);
         }
+        self.say_time(view, out);
         let Some(present) = &mut self.coordination else { return };
         present.is_due = true;
         let patient = view.timing.heartbeat * PATIENCE;
@@ -269,6 +278,7 @@ impl LockMember {
                     self.holder.count(from, list, *sent, *length);
                 }
             }
+            LockWord::Clock { time, differ } => self.hear_time(view, from, (time, differ), out),
             word => self.hear_as_coordinator(view, from, word, out),
         }
     }
@@ -352,10 +362,12 @@ impl LockMember {
             LockWord::Waits { version, promises } => {
                 present.table.wait(from, version, promises);
             }
-            LockWord::Want { life, wants, released, promises } if life.member == from => {
+            LockWord::Want { life, wants, released, promises, periods } if life.member == from => {
                 present.table.report(from, promises);
-                present.hear(view.now, life, wants, released);
+                present.hear(view.now, life, wants, released, periods);
             }
+            LockWord::Wall { time } => present.hear_wall(view.now, from, time),
+            LockWord::Forget { name } => present.forget(view.now, name),
             _ => {}
         }
     }
@@ -391,5 +403,6 @@ impl LockMember {
 }
 
 mod outside;
+mod periods;
 #[cfg(test)]
 mod tests;

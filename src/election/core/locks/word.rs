@@ -1,9 +1,10 @@
 //! What members say to each other about locks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::periods::{PeriodWants, WallTime};
 use super::table::{Life, LockName, LockTable};
 use super::voter::{PromiseReport, TableRead};
 use crate::core::membership::ListVersion;
@@ -77,6 +78,7 @@ pub enum LockWord {
         wants: Arc<LockWants>,
         released: BTreeMap<LockName, u64>,
         promises: PromiseReport,
+        periods: PeriodWants,
     },
     /// A member passes on what its operator wants of another: with a token, that the other gives the name back which it
     /// holds under that; without one, that it comes before all other candidates for a while. Expects
@@ -90,6 +92,20 @@ pub enum LockWord {
     Ordered {
         number: u64,
         done: bool,
+    },
+    /// A coordinator of names that are held once in each period says what time it is, if it knows, and for which of these
+    /// names it goes by other periods than those of the receiver. Expects [`LockWord::Wall`] of a voter. (G14)
+    Clock {
+        time: Option<WallTime>,
+        differ: BTreeSet<LockName>,
+    },
+    /// What the wall clock of a voter shows.
+    Wall {
+        time: WallTime,
+    },
+    /// An operator wants the coordinator to forget the last run under this name, once its period has ended.
+    Forget {
+        name: LockName,
     },
 }
 
@@ -122,9 +138,12 @@ impl LockWord {
             LockWord::Want { released, .. } => {
                 (Epoch(0), released.values().copied().max().unwrap_or(0))
             }
-            LockWord::Promise { .. } | LockWord::Order { .. } | LockWord::Ordered { .. } => {
-                (Epoch(0), 0)
-            }
+            LockWord::Promise { .. }
+            | LockWord::Order { .. }
+            | LockWord::Ordered { .. }
+            | LockWord::Clock { .. }
+            | LockWord::Wall { .. }
+            | LockWord::Forget { .. } => (Epoch(0), 0),
         }
     }
 

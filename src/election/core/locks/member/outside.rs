@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{LockMember, LockOutput};
 use crate::core::locks::coordination::ElectionView;
-use crate::core::locks::table::LockTable;
+use crate::core::locks::table::{LockName, LockTable};
 use crate::core::locks::word::LockWants;
 use crate::core::types::{NodeId, Time};
 
@@ -15,6 +15,13 @@ impl LockMember {
         match &self.coordination {
             Some(present) => present.wishes(view).collect(),
             None => vec![(self.life.member, self.wants.clone())],
+        }
+    }
+
+    /// An operator of the coordinator, which is this member, wants the last run under this name forgotten.
+    pub fn forget_run(&mut self, now: Time, name: LockName) {
+        if let Some(present) = &mut self.coordination {
+            present.forget(now, name);
         }
     }
 

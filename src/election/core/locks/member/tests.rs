@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::core::locks::periods::WallTime;
 use crate::core::locks::table::LockTable;
 use crate::core::locks::tests::{id, name, three};
 use crate::core::locks::word::LockWant;
@@ -41,7 +42,8 @@ impl Cluster {
             Timing { heartbeat: MS * 100, failure: MS * 500, message: MS * 50, lease: MS * 400 };
         let (leader, told) = (Some(self.leader), Some(Epoch(0)));
         let over = self.over.clone();
-        ElectionView { now: self.now, list: three(), leader, told, timing, over }
+        let wall = WallTime(self.now.0 / 1_000_000);
+        ElectionView { now: self.now, list: three(), leader, told, timing, over, wall }
     }
 
     /// Each is called at once, and again every 10 ms until then.
