@@ -71,9 +71,8 @@ impl PeriodArgs {
 
 /// The seconds from midnight UTC to this time of the day; it may be the day before or after.
 fn time_of_day(text: &str) -> Result<i64, String> {
-    let wrong = || {
-        format!("\"{}\" is no time of the day: say 03:00, 03:00Z or 03:00+01:00", quote(text))
-    };
+    let wrong =
+        || format!("\"{}\" is no time of the day: say 03:00, 03:00Z or 03:00+01:00", quote(text));
     let (clock, zone) = text.split_at_checked(5).ok_or_else(wrong)?;
     let seconds = clock_time(clock).ok_or_else(wrong)?;
     let ahead = match zone.split_at_checked(1) {

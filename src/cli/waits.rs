@@ -60,7 +60,7 @@ pub fn say_while<T>(
 }
 
 /// What the node of this host says of the lock; nothing if the command runs by its leadership.
-pub fn locks(Beside { config, name, lock }: Beside<'_>) -> Option<LocksView> {
+pub fn locks(Beside { config, name, lock, .. }: Beside<'_>) -> Option<LocksView> {
     let address = control::address(&config.state_dir(name));
     Client::within(Some(ANSWER), None).lock(&address, lock?.as_str()).ok()
 }

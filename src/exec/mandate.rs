@@ -9,9 +9,7 @@ use crate::node::NodeHandle;
 use crate::node::Subscription;
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
-use crate::node::locks::{
-    LockRefused, LockWant, NamedHold, OncePer, PeriodHindrance, WantedLock,
-};
+use crate::node::locks::{LockRefused, LockWant, NamedHold, OncePer, PeriodHindrance, WantedLock};
 
 /// How long the node may take to hand over.
 const RESIGN: Duration = Duration::from_secs(5);

@@ -132,7 +132,7 @@ impl Remote {
             return Err(io::Error::other("it did not say which lock to take").into());
         };
         let own = clock::own();
-        if let Some(node) = welcome.clock.filter(|node| *node != own) {
+        if let Some(node) = welcome.clock.clone().filter(|node| *node != own) {
             return Err(Unattached::Clock { own, node });
         }
         if let Some(asked) = by {

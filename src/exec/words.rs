@@ -214,8 +214,7 @@ mod tests {
         }
         let reason = "code 3".to_owned();
         let name = "backup".to_owned();
-        let period =
-            Some(PeriodWish { length_ms: 2000, begin_ms: 5, retry: true, stays: false });
+        let period = Some(PeriodWish { length_ms: 2000, begin_ms: 5, retry: true, stays: false });
         for (word, line) in [
             (FromExec::Lock { name: name.clone(), period: None }, r#"{"lock":{"name":"backup"}}"#),
             (

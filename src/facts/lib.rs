@@ -17,11 +17,11 @@ pub mod known;
 pub mod leaderless;
 pub mod led;
 pub mod locks;
-pub mod runs;
 pub mod majority;
 pub mod orders;
 pub mod problem;
 pub mod refused;
+pub mod runs;
 #[doc(hidden)]
 pub mod samples;
 pub mod status;

@@ -299,10 +299,9 @@ impl From<WordForm> for LockWord {
             }
             WordForm::Order { number, name, token } => LockWord::Order { number, name, token },
             WordForm::Ordered { number, done } => LockWord::Ordered { number, done },
-            WordForm::Clock { time, differ } => LockWord::Clock {
-                time: time.map(WallTime),
-                differ: differ.into_iter().collect(),
-            },
+            WordForm::Clock { time, differ } => {
+                LockWord::Clock { time: time.map(WallTime), differ: differ.into_iter().collect() }
+            }
             WordForm::Wall { time } => LockWord::Wall { time: WallTime(time) },
             WordForm::Forget { name } => LockWord::Forget { name },
         }

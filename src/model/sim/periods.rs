@@ -243,7 +243,9 @@ impl SimulatedPeriods {
         for name in self.once.keys().filter(|_| is_well) {
             let last = self.begun.get(name).copied().unwrap_or_default();
             if last.after(LENGTH) < earliest {
-                return Err(format!("{name} ran in the period until {last:?}, and it is {earliest:?}"));
+                return Err(format!(
+                    "{name} ran in the period until {last:?}, and it is {earliest:?}"
+                ));
             }
         }
         let lost = self.seen.iter().find(|(run, (until, life))| {

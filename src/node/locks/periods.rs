@@ -65,7 +65,9 @@ impl NodeHandle {
         let soon = (once.length() / SOON).min(SOON_AT_MOST);
         let is_own = seen.holds(name, run.token);
         let has_run = !is_own && !run.leaves_room(once.retry) && run.until.since(now) > soon;
-        has_run.then(|| seen.last_run(name, &self.published.members()))?.map(PeriodHindrance::HasRun)
+        has_run
+            .then(|| seen.last_run(name, &self.published.members()))?
+            .map(PeriodHindrance::HasRun)
     }
 }
 

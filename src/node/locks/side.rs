@@ -10,8 +10,8 @@ use parking_lot::RwLock;
 use super::named::WantedName;
 use super::order::LockOrder;
 use super::orders::LockOrders;
-use super::periods::ForgottenRuns;
 use super::outlook::election_view;
+use super::periods::ForgottenRuns;
 use super::request::{LockRefused, LockRequest, MOST_WANTED};
 use super::seen::LocksSeen;
 

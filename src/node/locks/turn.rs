@@ -133,10 +133,8 @@ impl LockSide {
             }
         }
         let table = member.holder().table();
-        let is_held = |name, token| {
-            table.is_some_and(|table| table.get(name).is_some_and(|hold| hold.token == token))
-        };
-        self.begun.retain(|name, token| is_held(name, *token));
+        let token = |name: &LockName| table.and_then(|table| table.get(name)).map(|it| it.token);
+        self.begun.retain(|name, begun| token(name) == Some(*begun));
     }
 
     /// The coordinator tells those of its table that never speak of locks: they know of none.

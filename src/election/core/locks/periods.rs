@@ -179,10 +179,8 @@ impl VoterClocks {
     ) -> Option<WallTime> {
         let told = voters.filter_map(|voter| self.0.get(&voter));
         let fresh = told.filter(|(_, at)| now.since(*at) < limit);
-        let shown: Vec<Time> =
-            fresh.map(|(wall, at)| Time(wall.after(now.since(*at)).0)).collect();
-        (shown.len() >= majority)
-            .then(|| WallTime(bounds::bound_by(shown.into_iter(), majority).0))
+        let shown: Vec<Time> = fresh.map(|(wall, at)| Time(wall.after(now.since(*at)).0)).collect();
+        (shown.len() >= majority).then(|| WallTime(bounds::bound_by(shown.into_iter(), majority).0))
     }
 }
 
