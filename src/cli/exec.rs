@@ -265,7 +265,9 @@ fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
     let exit = match error {
         Unattached::Clock { .. } => Exit::Config,
         Unattached::NotWanted { cause: NoLockCause::Name, .. } => Exit::Usage,
-        Unattached::NotWanted { cause: NoLockCause::QuorumNone, .. } => Exit::Config,
+        Unattached::NotWanted {
+            cause: NoLockCause::QuorumNone | NoLockCause::NotAllowed, ..
+        } => Exit::Config,
         Unattached::NotWanted { cause: NoLockCause::Other, .. } | Unattached::Io(_) => {
             Exit::Unavailable
         }

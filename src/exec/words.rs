@@ -85,6 +85,8 @@ pub enum NoLockCause {
     Name,
     /// The cluster works without a majority.
     QuorumNone,
+    /// The configuration declares no such lock, or not for this member.
+    NotAllowed,
     /// Another reason, which may pass.
     #[serde(other)]
     Other,

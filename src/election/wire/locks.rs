@@ -170,6 +170,13 @@ enum WordForm {
         #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
         released: Vec<(LockName, NumberForm)>,
         promises: ReportForm,
+        #[serde(default, deserialize_with = "bounded")]
+        rules: u64,
+    },
+    Gave {
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        released: Vec<(LockName, NumberForm)>,
+        passed: bool,
     },
     Order {
         #[serde(deserialize_with = "bounded")]
@@ -178,11 +185,23 @@ enum WordForm {
         #[serde(deserialize_with = "bounded_if_any")]
         token: Option<u64>,
     },
+    Rebalance {
+        #[serde(deserialize_with = "bounded")]
+        number: u64,
+    },
     Ordered {
         #[serde(deserialize_with = "bounded")]
         number: u64,
         done: bool,
     },
+}
+
+fn tokens(released: &BTreeMap<LockName, u64>) -> Vec<(LockName, NumberForm)> {
+    released.iter().map(|(name, token)| (name.clone(), NumberForm(*token))).collect()
+}
+
+fn released(tokens: Vec<(LockName, NumberForm)>) -> BTreeMap<LockName, u64> {
+    tokens.into_iter().map(|(name, token)| (name, token.0)).collect()
 }
 
 impl From<&LockWord> for WordForm {
@@ -206,19 +225,22 @@ impl From<&LockWord> for WordForm {
             LockWord::Promise { number, to, list } => {
                 WordForm::Promise { number: *number, to: *to, list: *list }
             }
-            LockWord::Want { life, wants, released, promises } => WordForm::Want {
+            LockWord::Want { life, wants, released, promises, rules } => WordForm::Want {
                 life: pair(life),
                 wants: (wants.iter())
                     .map(|(name, want)| (name.clone(), want.weight, want.prefer))
                     .collect(),
-                released: (released.iter())
-                    .map(|(name, token)| (name.clone(), NumberForm(*token)))
-                    .collect(),
+                released: tokens(released),
                 promises: promises.into(),
+                rules: *rules,
             },
+            LockWord::Gave { released, passed } => {
+                WordForm::Gave { released: tokens(released), passed: *passed }
+            }
             LockWord::Order { number, name, token } => {
                 WordForm::Order { number: *number, name: name.clone(), token: *token }
             }
+            LockWord::Rebalance { number } => WordForm::Rebalance { number: *number },
             LockWord::Ordered { number, done } => {
                 WordForm::Ordered { number: *number, done: *done }
             }
@@ -246,13 +268,17 @@ impl From<WordForm> for LockWord {
                 LockWord::Ask { number, life: life(of), known, length }
             }
             WordForm::Promise { number, to, list } => LockWord::Promise { number, to, list },
-            WordForm::Want { life: of, wants, released, promises } => {
+            WordForm::Want { life: of, wants, released: given, promises, rules } => {
                 let want = |(name, weight, prefer)| (name, LockWant { weight, prefer });
                 let wants = Arc::new(wants.into_iter().map(want).collect());
-                let released = released.into_iter().map(|(name, token)| (name, token.0)).collect();
-                LockWord::Want { life: life(of), wants, released, promises: promises.into() }
+                let (released, promises) = (released(given), promises.into());
+                LockWord::Want { life: life(of), wants, released, promises, rules }
+            }
+            WordForm::Gave { released: given, passed } => {
+                LockWord::Gave { released: released(given), passed }
             }
             WordForm::Order { number, name, token } => LockWord::Order { number, name, token },
+            WordForm::Rebalance { number } => LockWord::Rebalance { number },
             WordForm::Ordered { number, done } => LockWord::Ordered { number, done },
         }
     }

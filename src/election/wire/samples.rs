@@ -197,13 +197,16 @@ fn locks() -> Message {
         LockWord::Ask { number, life, known: version, length },
         LockWord::Promise { number, to: life.incarnation, list },
         LockWord::Want {
+            rules: 7,
             life,
             wants: Arc::new([(name("vip-7"), want)].into()),
             released: [(name("backup"), 4)].into(),
             promises,
         },
+        LockWord::Gave { released: [(name("report"), 3)].into(), passed: true },
         LockWord::Order { number, name: name("backup"), token: Some(4) },
         LockWord::Order { number, name: name("backup"), token: None },
+        LockWord::Rebalance { number },
         LockWord::Ordered { number, done: true },
     ])
 }

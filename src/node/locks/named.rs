@@ -30,6 +30,8 @@ pub struct WantedName {
     favoured: Time,
     /// The program wants it no more.
     pub is_dropped: bool,
+    /// The configuration lets this member hold it.
+    is_allowed: bool,
 }
 
 impl WantedName {
@@ -44,6 +46,7 @@ impl WantedName {
             behind: Time(0),
             favoured: Time(0),
             is_dropped: false,
+            is_allowed: true,
         }
     }
 
@@ -57,6 +60,21 @@ impl WantedName {
             self.want.prefer.saturating_add(1).min(u32::MAX - 1)
         };
         LockWant { prefer, ..self.want }
+    }
+
+    /// The configuration says otherwise from now on how much this member is to want it, or whether it may hold it.
+    pub fn rewish(&mut self, want: LockWant, is_allowed: bool) {
+        (self.want, self.is_allowed) = (want, is_allowed);
+    }
+
+    /// Whether the member may want it.
+    pub fn is_wanted(&self) -> bool {
+        self.is_allowed && !self.is_dropped
+    }
+
+    /// Whether it is being given back.
+    pub fn is_ending(&self) -> bool {
+        self.ending.is_some()
     }
 
     pub fn favour(&mut self, now: Time) {

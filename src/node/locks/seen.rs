@@ -24,6 +24,8 @@ pub struct LocksSeen {
     pub lacks_table: bool,
     /// A voter of a version without locks.
     pub older: Option<NodeId>,
+    /// The members whose configuration says something else of locks.
+    pub differing: Vec<NodeId>,
     /// This member, and until when it may act under the names that it holds.
     pub own: Option<(NodeId, Time)>,
 }
@@ -60,13 +62,33 @@ impl LocksSeen {
         }
     }
 
-    /// The view of a reader that knows the members, and the leader if there is one.
-    pub fn view(&self, is_majority: bool, leader: Option<NodeId>, list: &MemberList) -> LocksView {
+    /// How many locks each member holds, without those that hold none.
+    pub fn held(&self, list: &MemberList) -> BTreeMap<String, u64> {
+        let mut held: BTreeMap<NodeId, u64> = BTreeMap::new();
+        for (_, hold) in self.table.iter().flat_map(|table| table.iter()) {
+            *held.entry(hold.by.member).or_default() += 1;
+        }
+        held.into_iter().map(|(member, count)| (list.name(member), count)).collect()
+    }
+
+    /// The view of a reader that knows the members, and the leader if there is one: of all locks, or of this one alone.
+    pub fn view(
+        &self,
+        is_majority: bool,
+        leader: Option<NodeId>,
+        list: &MemberList,
+        only: Option<&str>,
+    ) -> LocksView {
         let unavailable = self.unavailable(is_majority, leader, list);
         let reason = unavailable.as_ref().map(ToString::to_string);
         let held = self.table.iter().flat_map(|table| table.iter().map(|(name, _)| name));
         let wanted = self.wishes.iter().flat_map(|(_, wants)| wants.keys());
-        let names: BTreeSet<&LockName> = held.chain(wanted).collect();
+        let names: BTreeSet<&LockName> = match only {
+            Some(name) => {
+                held.chain(wanted).find(|known| known.as_str() == name).into_iter().collect()
+            }
+            None => held.chain(wanted).collect(),
+        };
         let version = self.table.as_ref().map(|table| table.version());
         LocksView {
             coordinator: leader.map(|leader| list.name(leader)),

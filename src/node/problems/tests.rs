@@ -148,6 +148,7 @@ fn each_kind_has_its_words() {
     status.realtime = Some(RealtimeStatus { holds: false, refused: Some("a limit".to_owned()) });
     status.differs_from_file = Some("the members changed".to_owned());
     let sight = Sight {
+        locks: Vec::new(),
         storage: Some(DiskFault { kind: DiskTrouble::Full, text: "no space".to_owned() }),
         address: Some("it means loopback".to_owned()),
         rejected: vec![RejectionStatus {

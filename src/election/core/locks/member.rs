@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::coordination::{Coordination, ElectionView};
 use super::holder::LockHolder;
+use super::rules::LockRules;
 use super::table::{Life, LockName};
 use super::voter::{KeptTable, StoreAnswer, TableVoter};
 use super::word::{LockWants, LockWord};
@@ -53,6 +54,9 @@ pub struct LockMember {
     voter: TableVoter,
     holder: LockHolder,
     wants: Arc<LockWants>,
+    rules: Arc<LockRules>,
+    /// Since when something is given back that its table does not say.
+    gave: Option<Time>,
     coordination: Option<Coordination>,
     /// The longest promise that it makes.
     longest: Duration,
@@ -80,6 +84,8 @@ impl LockMember {
             voter: TableVoter::new(view.now, kept, longest),
             holder: LockHolder::new(life, view.list.clone()),
             wants: Arc::default(),
+            rules: Arc::default(),
+            gave: None,
             coordination: None,
             longest,
             longer: None,
@@ -114,6 +120,7 @@ impl LockMember {
     /// Its work under a name has ended, and it gives the name back.
     pub fn release(&mut self, view: &ElectionView, name: &LockName) {
         if self.holder.release(name).is_some() {
+            self.gave.get_or_insert(view.now);
             self.beat = view.now;
         }
     }
@@ -165,7 +172,10 @@ impl LockMember {
             (Some(present), _) if present.table.list().version() != view.list.version() => {
                 present.table.change_list(view.list.clone());
             }
-            (None, Some(epoch)) => self.coordination = Some(Coordination::new(epoch, view)),
+            (None, Some(epoch)) => {
+                let rules = self.rules.clone();
+                self.coordination = Some(Coordination::new(epoch, rules, view));
+            }
             _ => {}
         }
     }
@@ -178,41 +188,6 @@ impl LockMember {
                 present.bury(*life);
             }
         }
-    }
-
-    fn say(&mut self, to: NodeId, word: LockWord, out: &mut Vec<LockOutput>) {
-        if to == self.life.member {
-            self.own.push_back(word);
-        } else {
-            out.push(LockOutput::Say { to, word });
-        }
-    }
-
-    /// Says this once all that the voter has stored by now is durable.
-    fn say_durable(&mut self, to: NodeId, word: LockWord, out: &mut Vec<LockOutput>) {
-        let (last, durable) = self.records;
-        if last == durable {
-            self.say(to, word, out);
-        } else if !self.waiting.iter().any(|(_, whom, waits)| *whom == to && *waits == word) {
-            self.waiting.push((last, to, word));
-        }
-    }
-
-    /// The voter has something to store, if anything is new.
-    fn keep(&mut self, before: &KeptTable, out: &mut Vec<LockOutput>) {
-        if self.voter.kept() != before {
-            self.records.0 += 1;
-            out.push(LockOutput::Keep { number: self.records.0, kept: self.voter.kept().clone() });
-        }
-    }
-
-    fn kept(&mut self, number: u64, out: &mut Vec<LockOutput>) {
-        self.records.1 = self.records.1.max(number);
-        if let Some((_, longer)) = self.longer.take_if(|(record, _)| *record <= number) {
-            self.longest = longer;
-        }
-        let due: Vec<_> = self.waiting.extract_if(.., |(record, ..)| *record <= number).collect();
-        due.into_iter().for_each(|(_, to, word)| self.say(to, word, out));
     }
 
     /// It asks all voters for promises, tells the leader what it wants, and repeats what it proposes.
@@ -229,8 +204,10 @@ impl LockMember {
         if let Some((leader, _)) = view.leader {
             let released = self.holder.released().clone();
             let (wants, promises) = (self.wants.clone(), self.voter.report());
-            self.say(leader, LockWord::Want { life, wants, released, promises }, out);
+            let rules = self.rules.digest;
+            self.say(leader, LockWord::Want { life, wants, released, promises, rules }, out);
         }
+        self.repeat_released(view, out);
         let Some(present) = &mut self.coordination else { return };
         present.is_due = true;
         let patient = view.timing.heartbeat * PATIENCE;
@@ -244,6 +221,19 @@ impl LockMember {
             }
         }
         self.send_open(view, true, out);
+    }
+
+    /// The coordinator did not take what it gave back: it sends that by all voters, which may reach the coordinator.
+    fn repeat_released(&mut self, view: &ElectionView, out: &mut Vec<LockOutput>) {
+        let is_late = |since: &Time| view.now.since(*since) >= view.timing.heartbeat;
+        self.gave.take_if(|_| self.holder.released().is_empty());
+        if !self.gave.as_ref().is_some_and(is_late) {
+            return;
+        }
+        let (own, released) = (self.life.member, self.holder.released().clone());
+        for voter in view.list.voters().filter(|voter| *voter != own) {
+            self.say(voter, LockWord::Gave { released: released.clone(), passed: false }, out);
+        }
     }
 
     fn hear(
@@ -269,6 +259,11 @@ impl LockMember {
                     self.holder.count(from, list, *sent, *length);
                 }
             }
+            LockWord::Gave { released, passed: false } if self.coordination.is_none() => {
+                if let Some((leader, _)) = view.leader.filter(|(leader, _)| *leader != from) {
+                    self.say(leader, LockWord::Gave { released, passed: true }, out);
+                }
+            }
             word => self.hear_as_coordinator(view, from, word, out),
         }
     }
@@ -282,7 +277,9 @@ impl LockMember {
         out: &mut Vec<LockOutput>,
     ) {
         let (own, before) = (view.list.version(), self.voter.kept().clone());
-        if view.told.is_none() || !view.list.is_voter(self.life.member) {
+        let (epoch, _) = word.claims();
+        let is_durable = matches!(word, LockWord::Ask { .. }) || epoch <= view.reserved;
+        if view.told.is_none() || !is_durable || !view.list.is_voter(self.life.member) {
             return;
         }
         match word {
@@ -352,10 +349,11 @@ impl LockMember {
             LockWord::Waits { version, promises } => {
                 present.table.wait(from, version, promises);
             }
-            LockWord::Want { life, wants, released, promises } if life.member == from => {
+            LockWord::Want { life, wants, released, promises, rules } if life.member == from => {
                 present.table.report(from, promises);
-                present.hear(view.now, life, wants, released);
+                present.hear(view.now, life, (wants, rules), released);
             }
+            LockWord::Gave { released, .. } => present.hear_released(released),
             _ => {}
         }
     }
@@ -390,6 +388,7 @@ impl LockMember {
     }
 }
 
-mod outside;
+pub mod outside;
+mod saying;
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,7 @@ pub mod coordinator;
 pub mod holder;
 pub mod member;
 pub mod placing;
+pub mod rules;
 pub mod table;
 pub mod voter;
 pub mod word;

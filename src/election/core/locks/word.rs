@@ -77,6 +77,14 @@ pub enum LockWord {
         wants: Arc<LockWants>,
         released: BTreeMap<LockName, u64>,
         promises: PromiseReport,
+        /// The hash of what its configuration says of locks.
+        rules: u64,
+    },
+    /// A holder gave these names back a while ago, each under a token, and its table does not say so: the coordinator may not
+    /// reach it. A voter passes that on to the coordinator, once.
+    Gave {
+        released: BTreeMap<LockName, u64>,
+        passed: bool,
     },
     /// A member passes on what its operator wants of another: with a token, that the other gives the name back which it
     /// holds under that; without one, that it comes before all other candidates for a while. Expects
@@ -85,6 +93,10 @@ pub enum LockWord {
         number: u64,
         name: LockName,
         token: Option<u64>,
+    },
+    /// A member passes on to the coordinator that an operator has all locks spread anew. Expects [`LockWord::Ordered`].
+    Rebalance {
+        number: u64,
     },
     /// Whether the receiver does that: it holds the name under that token, or wants it.
     Ordered {
@@ -119,12 +131,13 @@ impl LockWord {
                 (version.epoch, version.counter)
             }
             LockWord::Ask { known, .. } => (known.epoch, known.counter),
-            LockWord::Want { released, .. } => {
+            LockWord::Want { released, .. } | LockWord::Gave { released, .. } => {
                 (Epoch(0), released.values().copied().max().unwrap_or(0))
             }
-            LockWord::Promise { .. } | LockWord::Order { .. } | LockWord::Ordered { .. } => {
-                (Epoch(0), 0)
-            }
+            LockWord::Promise { .. }
+            | LockWord::Order { .. }
+            | LockWord::Rebalance { .. }
+            | LockWord::Ordered { .. } => (Epoch(0), 0),
         }
     }
 
