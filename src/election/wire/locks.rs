@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::bounds::{at_most, bounded, bounded_if_any, nanos};
 use crate::core::locks::table::{Life, LockHold, LockName, LockTable, MOST_NAMES, TakingNote};
 use crate::core::locks::voter::{PromiseReport, TableRead};
-use crate::core::locks::word::{LockWant, LockWord};
+use crate::core::locks::word::{LockWant, LockWants, LockWord};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MOST_REMOVED};
 use crate::core::types::{Epoch, Incarnation, NodeId, Version};
 
@@ -46,6 +46,26 @@ struct TableForm {
     held: Vec<(LockName, u32, Incarnation, NumberForm)>,
     #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
     notes: Vec<(u32, Incarnation, Version)>,
+}
+
+/// What a member wants: names, each with its weight and its preference.
+#[derive(Serialize, Deserialize)]
+struct WantsForm(
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")] Vec<(LockName, u32, u32)>,
+);
+
+impl From<&LockWants> for WantsForm {
+    fn from(wants: &LockWants) -> WantsForm {
+        let form = |(name, want): (&LockName, &LockWant)| (name.clone(), want.weight, want.prefer);
+        WantsForm(wants.iter().map(form).collect())
+    }
+}
+
+impl From<WantsForm> for LockWants {
+    fn from(WantsForm(wants): WantsForm) -> LockWants {
+        let want = |(name, weight, prefer)| (name, LockWant { weight, prefer });
+        wants.into_iter().map(want).collect()
+    }
 }
 
 /// A number that is never above the greatest.
@@ -165,8 +185,7 @@ enum WordForm {
     Want {
         life: (NodeId, Incarnation),
         /// Name, weight and preference.
-        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
-        wants: Vec<(LockName, u32, u32)>,
+        wants: Option<WantsForm>,
         #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
         released: Vec<(LockName, NumberForm)>,
         promises: ReportForm,
@@ -227,9 +246,7 @@ impl From<&LockWord> for WordForm {
             }
             LockWord::Want { life, wants, released, promises, rules } => WordForm::Want {
                 life: pair(life),
-                wants: (wants.iter())
-                    .map(|(name, want)| (name.clone(), want.weight, want.prefer))
-                    .collect(),
+                wants: wants.as_deref().map(WantsForm::from),
                 released: tokens(released),
                 promises: promises.into(),
                 rules: *rules,
@@ -269,8 +286,7 @@ impl From<WordForm> for LockWord {
             }
             WordForm::Promise { number, to, list } => LockWord::Promise { number, to, list },
             WordForm::Want { life: of, wants, released: given, promises, rules } => {
-                let want = |(name, weight, prefer)| (name, LockWant { weight, prefer });
-                let wants = Arc::new(wants.into_iter().map(want).collect());
+                let wants = wants.map(|wants| Arc::new(LockWants::from(wants)));
                 let (released, promises) = (released(given), promises.into());
                 LockWord::Want { life: life(of), wants, released, promises, rules }
             }

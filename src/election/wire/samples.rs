@@ -199,9 +199,16 @@ fn locks() -> Message {
         LockWord::Want {
             rules: 7,
             life,
-            wants: Arc::new([(name("vip-7"), want)].into()),
+            wants: Some(Arc::new([(name("vip-7"), want)].into())),
             released: [(name("backup"), 4)].into(),
             promises,
+        },
+        LockWord::Want {
+            rules: 0,
+            life,
+            wants: None,
+            released: [].into(),
+            promises: PromiseReport::default(),
         },
         LockWord::Gave { released: [(name("report"), 3)].into(), passed: true },
         LockWord::Order { number, name: name("backup"), token: Some(4) },

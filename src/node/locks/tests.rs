@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 mod killed;
+mod placed;
 
 use super::*;
 use crate::config::{Builder, Config};

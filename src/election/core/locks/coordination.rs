@@ -84,13 +84,15 @@ impl Coordination {
         &mut self,
         now: Time,
         life: Life,
-        (wants, rules): (Arc<LockWants>, u64),
+        (wants, rules): (Option<Arc<LockWants>>, u64),
         released: BTreeMap<LockName, u64>,
     ) {
         let before = self.members.get(&life.member);
         if before.is_some_and(|before| before.life.incarnation > life.incarnation) {
             return;
         }
+        let known = before.filter(|before| before.life == life).map(|before| before.wants.clone());
+        let wants = wants.or(known).unwrap_or_default();
         self.is_due |= before.is_none_or(|before| {
             before.life != life || before.wants != wants || before.released != released
         });

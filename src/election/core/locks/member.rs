@@ -19,6 +19,9 @@ use crate::core::types::{Epoch, NodeId, Time};
 /// nor answer. (G11)
 const PATIENCE: u32 = 3;
 
+/// A member sends all that it wants to a new leader, when that changes, and in one of so many heartbeats: a word may be lost.
+const WHOLE: u64 = 5;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LockInput {
     /// Time has passed, or the election has moved on.
@@ -54,6 +57,8 @@ pub struct LockMember {
     voter: TableVoter,
     holder: LockHolder,
     wants: Arc<LockWants>,
+    /// When it sent all that to the leader last, by the number of that beat.
+    whole: Option<u64>,
     rules: Arc<LockRules>,
     /// Since when something is given back that its table does not say.
     gave: Option<Time>,
@@ -84,6 +89,7 @@ impl LockMember {
             voter: TableVoter::new(view.now, kept, longest),
             holder: LockHolder::new(life, view.list.clone()),
             wants: Arc::default(),
+            whole: None,
             rules: Arc::default(),
             gave: None,
             coordination: None,
@@ -109,7 +115,7 @@ impl LockMember {
 
     /// The names that it wants from now on. What it holds beside these it has to release itself.
     pub fn want(&mut self, view: &ElectionView, wants: LockWants) {
-        self.wants = Arc::new(wants);
+        (self.wants, self.whole) = (Arc::new(wants), None);
         self.beat = view.now;
     }
 
@@ -160,7 +166,7 @@ impl LockMember {
             self.holder.adopt_list(view.list.clone());
         }
         if self.leader != view.leader {
-            self.leader = view.leader;
+            (self.leader, self.whole) = (view.leader, None);
             self.beat = view.now;
         }
         if let (Some(told), true) = (view.told, *self.voter.kept() == KeptTable::default()) {
@@ -203,7 +209,10 @@ impl LockMember {
         }
         if let Some((leader, _)) = view.leader {
             let released = self.holder.released().clone();
-            let (wants, promises) = (self.wants.clone(), self.voter.report());
+            let is_due = self.whole.is_none_or(|last| number >= last + WHOLE);
+            self.whole = if is_due { Some(number) } else { self.whole };
+            let wants = is_due.then(|| self.wants.clone());
+            let promises = self.voter.report();
             let rules = self.rules.digest;
             self.say(leader, LockWord::Want { life, wants, released, promises, rules }, out);
         }
@@ -221,19 +230,6 @@ impl LockMember {
             }
         }
         self.send_open(view, true, out);
-    }
-
-    /// The coordinator did not take what it gave back: it sends that by all voters, which may reach the coordinator.
-    fn repeat_released(&mut self, view: &ElectionView, out: &mut Vec<LockOutput>) {
-        let is_late = |since: &Time| view.now.since(*since) >= view.timing.heartbeat;
-        self.gave.take_if(|_| self.holder.released().is_empty());
-        if !self.gave.as_ref().is_some_and(is_late) {
-            return;
-        }
-        let (own, released) = (self.life.member, self.holder.released().clone());
-        for voter in view.list.voters().filter(|voter| *voter != own) {
-            self.say(voter, LockWord::Gave { released: released.clone(), passed: false }, out);
-        }
     }
 
     fn hear(

@@ -74,7 +74,8 @@ pub enum LockWord {
     /// What a member wants and has given back, for the coordinator, and what it promised as a voter.
     Want {
         life: Life,
-        wants: Arc<LockWants>,
+        /// None if they are those that the member sent last.
+        wants: Option<Arc<LockWants>>,
         released: BTreeMap<LockName, u64>,
         promises: PromiseReport,
         /// The hash of what its configuration says of locks.

@@ -1,9 +1,10 @@
 //! What a member says and stores: what relies on a record goes out once that is durable.
 
 use super::{LockMember, LockOutput};
+use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::voter::KeptTable;
 use crate::core::locks::word::LockWord;
-use crate::core::types::NodeId;
+use crate::core::types::{NodeId, Time};
 
 impl LockMember {
     pub(super) fn say(&mut self, to: NodeId, word: LockWord, out: &mut Vec<LockOutput>) {
@@ -39,5 +40,18 @@ impl LockMember {
         }
         let due: Vec<_> = self.waiting.extract_if(.., |(record, ..)| *record <= number).collect();
         due.into_iter().for_each(|(_, to, word)| self.say(to, word, out));
+    }
+
+    /// The coordinator did not take what it gave back: it sends that by all voters, which may reach the coordinator.
+    pub(super) fn repeat_released(&mut self, view: &ElectionView, out: &mut Vec<LockOutput>) {
+        let is_late = |since: &Time| view.now.since(*since) >= view.timing.heartbeat;
+        self.gave.take_if(|_| self.holder.released().is_empty());
+        if !self.gave.as_ref().is_some_and(is_late) {
+            return;
+        }
+        let (own, released) = (self.life.member, self.holder.released().clone());
+        for voter in view.list.voters().filter(|voter| *voter != own) {
+            self.say(voter, LockWord::Gave { released: released.clone(), passed: false }, out);
+        }
     }
 }
