@@ -285,9 +285,10 @@ fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
     let exit = match error {
         Unattached::Clock { .. } => Exit::Config,
         Unattached::NotWanted { cause: NoLockCause::Name, .. } => Exit::Usage,
-        Unattached::NotWanted { cause: NoLockCause::QuorumNone | NoLockCause::Differs, .. } => {
-            Exit::Config
-        }
+        Unattached::NotWanted {
+            cause: NoLockCause::QuorumNone | NoLockCause::NotAllowed | NoLockCause::Differs,
+            ..
+        } => Exit::Config,
         Unattached::NotWanted { cause: NoLockCause::HasRun, .. } => Exit::NotNow,
         Unattached::NotWanted { cause: NoLockCause::Other, .. } | Unattached::Io(_) => {
             Exit::Unavailable

@@ -94,6 +94,8 @@ pub enum NoLockCause {
     Differs,
     /// The period has had its run.
     HasRun,
+    /// The configuration declares no such lock, or not for this member.
+    NotAllowed,
     /// Another reason, which may pass.
     #[serde(other)]
     Other,

@@ -91,6 +91,9 @@ pub enum Command {
         /// What is to be done with it.
         order: LockOrder,
     },
+    /// The cluster spreads its locks anew: each moves that were better held elsewhere, one after the other. Any node passes
+    /// it on to the leader, and answers once that has begun.
+    RebalanceLocks,
     /// This node reads its configuration again.
     Reload,
     /// The leader of the halting algorithm hands out this task, of at most 64 KiB.
@@ -140,7 +143,7 @@ impl Command {
             Command::Undrain => core::OperatorCommand::Undrain,
             Command::Pause { length } => Forwarded::Pause { since, until: until(length) }.into(),
             Command::Resume => Forwarded::Resume.into(),
-            Command::Reload | Command::Lock { .. } => return Ok(None),
+            Command::Reload | Command::RebalanceLocks | Command::Lock { .. } => return Ok(None),
             Command::HandOut { task } => core::OperatorCommand::HandOut { task: Task::new(task) },
         }))
     }

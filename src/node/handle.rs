@@ -8,6 +8,7 @@ use electd_facts::locks::LocksView;
 
 use super::events::EventLog;
 use super::history::HistoryEntry;
+use super::locks::LockName;
 use super::status::Status;
 use super::tally::Tally;
 use crate::trace::record::Record;
@@ -140,6 +141,21 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     fn locks(&self) -> Arc<LocksView> {
         Arc::default()
+    }
+
+    /// The same of one lock alone: any name has one.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    /// use electd::node::locks::LockName;
+    ///
+    /// let lock = node.handle().one_lock(&LockName::new("backup")?);
+    /// assert_eq!(lock.locks.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn one_lock(&self, name: &LockName) -> LocksView {
+        self.locks().of(name.as_str())
     }
 
     /// The flags by which commands reach this cluster, for the commands that its verdict names.

@@ -289,6 +289,7 @@ impl Published {
             refused: list.iter().any(|member| counters.is_refused(member.id)),
             rejected,
             timings: timings.collect(),
+            locks: self.locks.read().differing.iter().map(|id| list.name(*id)).collect(),
             late: self.late_renewal().filter(|late| now.since(late.at) < SHOWN),
             settled: now.since(self.started) > failure,
             file_lags: only_lags(list, &self.file.read()),
@@ -339,10 +340,15 @@ impl Published {
         self.locks.read().clone()
     }
 
-    /// The locks of the cluster.
-    pub fn locks_view(&self) -> LocksView {
+    /// The locks of the cluster: all, or the one of this name alone, if it is known.
+    pub fn locks_view(&self, only: Option<&str>) -> LocksView {
         let is_majority = self.settings.quorum == Quorum::Majority;
-        self.locks_seen().view(is_majority, self.leader(), &self.members())
+        self.locks_seen().view(is_majority, self.leader(), &self.members(), only)
+    }
+
+    /// How many locks each member holds.
+    pub fn locks_held(&self) -> BTreeMap<String, u64> {
+        self.locks.read().held(&self.members())
     }
 
     /// The leader that this member names.

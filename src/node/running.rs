@@ -16,6 +16,7 @@ use super::handle::{Command, CommandError, Handle, Outcome};
 use super::history::HistoryEntry;
 use super::inbox::{CommandOrder, InboxEvent, Queue};
 use super::leadership::{Change, Leadership};
+use super::locks::LockName;
 use super::members;
 use super::moving;
 use super::publish::Published;
@@ -309,7 +310,7 @@ impl NodeHandle {
 
 impl Handle for NodeHandle {
     fn status(&self) -> Status {
-        self.published.status()
+        Status { locks_held: self.published.locks_held(), ..self.published.status() }
     }
 
     fn flags(&self) -> ClusterFlags {
@@ -333,7 +334,11 @@ impl Handle for NodeHandle {
     }
 
     fn locks(&self) -> Arc<LocksView> {
-        Arc::new(self.published.locks_view())
+        Arc::new(self.published.locks_view(None))
+    }
+
+    fn one_lock(&self, name: &LockName) -> LocksView {
+        self.published.locks_view(Some(name.as_str())).of(name.as_str())
     }
 
     fn record(&self) -> Record {
@@ -354,6 +359,9 @@ impl Handle for NodeHandle {
         }
         if let Command::Lock { name, order } = command {
             return self.order_lock(name, order, timeout).map(Outcome::plain);
+        }
+        if command == Command::RebalanceLocks {
+            return self.rebalance_locks(timeout).map(Outcome::plain);
         }
         let (members, drained) = (self.published.members(), self.published.drain());
         let Some(order) = command.for_core(&members, self.published.leader(), drained.clone())?

@@ -42,7 +42,13 @@ pub fn start(
     let locks = StoreWriter::start(file, move |result| {
         let _ = stored.send(InboxEvent::LocksStored(result)); // the election thread may have ended
     })?;
-    let locks = LockSide::new(&core, &restored, (locks, record), published.locks.clone());
+    let locks = LockSide::new(
+        &core,
+        &restored,
+        (locks, record),
+        config.locks.clone(),
+        published.locks.clone(),
+    );
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();

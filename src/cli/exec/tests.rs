@@ -62,6 +62,7 @@ fn each_reason_not_to_come_to_a_node_has_its_code_and_its_words() {
     for (error, exit) in [
         (not_wanted(NoLockCause::Name), Exit::Usage),
         (not_wanted(NoLockCause::QuorumNone), Exit::Config),
+        (not_wanted(NoLockCause::NotAllowed), Exit::Config),
         (not_wanted(NoLockCause::Other), Exit::Unavailable),
         (Unattached::NoLocks, Exit::NotNow),
     ] {

@@ -110,6 +110,16 @@ impl From<(&LockName, &PeriodRun)> for RunForm {
     }
 }
 
+/// How runs ended, as they are written.
+pub(super) fn ends(ended: &BTreeMap<LockName, RunEnd>) -> Vec<(LockName, EndForm)> {
+    ended.iter().map(|(name, end)| (name.clone(), EndForm::from(*end))).collect()
+}
+
+/// How runs ended, as they are read.
+pub(super) fn ended_of(forms: Vec<(LockName, EndForm)>) -> BTreeMap<LockName, RunEnd> {
+    forms.into_iter().map(|(name, end)| (name, RunEnd::from(end))).collect()
+}
+
 /// The runs of a table.
 pub(super) fn runs_of<E: Error>(forms: Vec<RunForm>) -> Result<BTreeMap<LockName, PeriodRun>, E> {
     let count = forms.len();

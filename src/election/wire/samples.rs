@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::core::death::{DeathCertificate, DeathHash, Secret};
 use crate::core::departures::Departure;
-use crate::core::locks::periods::{OncePer, PeriodRun, PeriodWants, RunEnd, WallTime};
+use crate::core::locks::periods::{OncePer, PeriodRun, RunEnd, WallTime};
+use crate::core::locks::recurring::PeriodWants;
 use crate::core::locks::table::{Life, LockHold, LockName, LockTable, TakingNote};
 use crate::core::locks::voter::{PromiseReport, TableRead};
 use crate::core::locks::word::{LockWant, LockWord};
@@ -210,15 +211,17 @@ fn locks() -> Message {
         LockWord::Ask { number, life, known: version, length },
         LockWord::Promise { number, to: life.incarnation, list },
         LockWord::Want {
+            rules: 7,
             life,
-            wants: Arc::new([(name("vip-7"), want)].into()),
+            wants: Some(Arc::new([(name("vip-7"), want)].into())),
             released: [(name("backup"), 4)].into(),
             promises: promises.clone(),
             periods: PeriodWants::default(),
         },
         LockWord::Want {
+            rules: 7,
             life,
-            wants: Arc::new([(name("report"), want)].into()),
+            wants: Some(Arc::new([(name("report"), want)].into())),
             released: [(name("backup"), 4), (name("books"), 5)].into(),
             promises,
             periods: PeriodWants {
@@ -226,8 +229,22 @@ fn locks() -> Message {
                 ended: [(name("backup"), RunEnd::Code(3)), (name("books"), RunEnd::Unused)].into(),
             },
         },
+        LockWord::Want {
+            rules: 0,
+            life,
+            wants: None,
+            released: [].into(),
+            promises: PromiseReport::default(),
+            periods: PeriodWants::default(),
+        },
+        LockWord::Gave {
+            released: [(name("report"), 3)].into(),
+            ended: [(name("report"), RunEnd::Code(0))].into(),
+            passed: true,
+        },
         LockWord::Order { number, name: name("backup"), token: Some(4) },
         LockWord::Order { number, name: name("backup"), token: None },
+        LockWord::Rebalance { number },
         LockWord::Ordered { number, done: true },
         LockWord::Clock { time: None, differ: BTreeSet::new() },
         LockWord::Clock { time: Some(WallTime(9)), differ: [name("report")].into() },

@@ -206,6 +206,9 @@ impl<'a> AttachedConnection<'a> {
     fn take_turn(&mut self) -> io::Result<()> {
         self.mandate.take_turn(&self.attached.node).or_else(|why| match why {
             LockRefused::QuorumNone => self.refuse(NoLockCause::QuorumNone, &why),
+            LockRefused::Undeclared | LockRefused::NotAllowed => {
+                self.refuse(NoLockCause::NotAllowed, &why)
+            }
             _ => self.refuse(NoLockCause::Other, &why),
         })
     }

@@ -92,6 +92,7 @@ fn view(world: &World, node: usize) -> Option<ElectionView> {
         list: core.members().clone(),
         leader: core.leader().map(|leader| (leader.id, core.view().epoch)),
         told: host.disk.told(),
+        reserved: host.disk.reserved(),
         timing: core.settings().timing,
         over: core.detector().iter().filter_map(over).collect(),
         wall: world.names.as_ref().map(|names| names.wall(node, world.now)).unwrap_or_default(),

@@ -4,7 +4,7 @@ use crossbeam::channel::bounded;
 use serde_json::json;
 
 use super::*;
-use crate::config::{Builder, Config};
+use crate::config::{Builder, Config, LocksConfig};
 use crate::core::OperatorCommand;
 use crate::core::settings::Settings;
 use crate::net::{Inbox, NetworkContext, OwnListener, Peers, Refusals, ThreadEnd};
@@ -60,7 +60,13 @@ pub fn stage(config: &Config, ago: Duration, change: impl FnOnce(&mut Settings))
     let file =
         StoreWriter::start(file, move |result| _ = stored.send(InboxEvent::LocksStored(result)))
             .unwrap();
-    let locks = LockSide::new(&core, &durable, (file, record), published.locks.clone());
+    let locks = LockSide::new(
+        &core,
+        &durable,
+        (file, record.unwrap_or_default()),
+        LocksConfig::default(),
+        published.locks.clone(),
+    );
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();

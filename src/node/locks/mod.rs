@@ -3,6 +3,8 @@
 //! The election thread alone touches the member's part in the locks, as it does the core; what a program wants and gives
 //! back goes through its inbox, and each wanted name has a feed of its own, as the leadership has.
 
+mod forgotten;
+mod moves;
 mod named;
 mod order;
 mod orders;

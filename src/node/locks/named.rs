@@ -35,6 +35,8 @@ pub struct WantedName {
     pub is_dropped: bool,
     /// The code with which the command ended that ran under this token.
     pub code: Option<u8>,
+    /// The configuration lets this member hold it.
+    is_allowed: bool,
 }
 
 impl WantedName {
@@ -51,6 +53,7 @@ impl WantedName {
             favoured: Time(0),
             is_dropped: false,
             code: None,
+            is_allowed: true,
         }
     }
 
@@ -64,6 +67,21 @@ impl WantedName {
             self.want.prefer.saturating_add(1).min(u32::MAX - 1)
         };
         LockWant { prefer, ..self.want }
+    }
+
+    /// The configuration says otherwise from now on how much this member is to want it, or whether it may hold it.
+    pub fn rewish(&mut self, want: LockWant, is_allowed: bool) {
+        (self.want, self.is_allowed) = (want, is_allowed);
+    }
+
+    /// Whether the member may want it.
+    pub fn is_wanted(&self) -> bool {
+        self.is_allowed && !self.is_dropped
+    }
+
+    /// Whether it is being given back.
+    pub fn is_ending(&self) -> bool {
+        self.ending.is_some()
     }
 
     pub fn favour(&mut self, now: Time) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use electd_facts::runs::{LastRun, RunOutcome};
 
+use super::forgotten::{ForgottenRun, refused};
 use super::named::WantedName;
 use super::orders::OrderAnswer;
 use super::request::LockRefused;
@@ -16,7 +17,7 @@ use super::wanted::WantedLock;
 use crate::core::Core;
 use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::member::LockMember;
-use crate::core::locks::periods::{OncePer, PeriodRun, RunEnd, WallTime};
+use crate::core::locks::periods::{OncePer, RunEnd, WallTime};
 use crate::core::locks::table::{LockName, LockTable};
 use crate::core::locks::word::{LockWant, LockWord};
 use crate::core::membership::MemberList;
@@ -173,51 +174,6 @@ impl LockSide {
             Some(member) if leader.id == core.id() => member.forget_run(now, name.clone()),
             _ => self.said.push((leader.id, LockWord::Forget { name: name.clone() })),
         }
-        self.forgotten.0.push(ForgottenRun { name, run, until, answer });
-    }
-}
-
-fn refused(name: &LockName, run: &PeriodRun) -> String {
-    let until = clock::moment(run.until.0);
-    format!("the lock {name} has had its run of this period, which ends at {until}")
-}
-
-/// A run that an operator wants forgotten.
-#[derive(Debug)]
-struct ForgottenRun {
-    name: LockName,
-    run: PeriodRun,
-    until: Time,
-    answer: OrderAnswer,
-}
-
-/// The runs that operators want forgotten.
-#[derive(Debug, Default)]
-pub struct ForgottenRuns(Vec<ForgottenRun>);
-
-impl ForgottenRuns {
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn deadline(&self) -> Option<Time> {
-        self.0.iter().map(|forgotten| forgotten.until).min()
-    }
-
-    /// Answers for what is forgotten by now, and what takes too long.
-    pub fn look(&mut self, table: Option<&Arc<LockTable>>, now: Time) {
-        self.0.retain(|ForgottenRun { name, run, until, answer }| {
-            let known = table.and_then(|table| table.run(name));
-            let outcome = match known {
-                Some(known) if known.token == run.token && now < *until => return true,
-                Some(_) => Err(CommandError::NotNow(format!(
-                    "{}: the clocks of a majority of the voters have not passed that, or do not say",
-                    refused(name, run)
-                ))),
-                None => Ok(format!("the last run under the lock {name} is forgotten")),
-            };
-            let _ = answer.try_send(outcome); // the caller may have given up
-            false
-        });
+        self.forgotten.add(ForgottenRun { name, run, until, answer });
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use electd_facts::locks::{LockEntry, LocksUnavailable, LocksView, TableVersion};
 
-use crate::core::locks::periods::PeriodsKnown;
+use crate::core::locks::recurring::PeriodsKnown;
 use crate::core::locks::table::{LockName, LockTable};
 use crate::core::locks::word::LockWants;
 use crate::core::membership::MemberList;
@@ -27,6 +27,8 @@ pub struct LocksSeen {
     pub older: Option<NodeId>,
     /// What it knows of the names that are held once in each period.
     pub periods: PeriodsKnown,
+    /// The members whose configuration says something else of locks.
+    pub differing: Vec<NodeId>,
     /// This member, and until when it may act under the names that it holds.
     pub own: Option<(NodeId, Time)>,
 }
@@ -63,14 +65,33 @@ impl LocksSeen {
         }
     }
 
-    /// The view of a reader that knows the members, and the leader if there is one.
-    pub fn view(&self, is_majority: bool, leader: Option<NodeId>, list: &MemberList) -> LocksView {
+    /// How many locks each member holds, without those that hold none.
+    pub fn held(&self, list: &MemberList) -> BTreeMap<String, u64> {
+        let mut held: BTreeMap<NodeId, u64> = BTreeMap::new();
+        for (_, hold) in self.table.iter().flat_map(|table| table.iter()) {
+            *held.entry(hold.by.member).or_default() += 1;
+        }
+        held.into_iter().map(|(member, count)| (list.name(member), count)).collect()
+    }
+
+    /// The view of a reader that knows the members, and the leader if there is one: of all locks, or of this one alone.
+    pub fn view(
+        &self,
+        is_majority: bool,
+        leader: Option<NodeId>,
+        list: &MemberList,
+        only: Option<&str>,
+    ) -> LocksView {
         let unavailable = self.unavailable(is_majority, leader, list);
         let reason = unavailable.as_ref().map(ToString::to_string);
         let held = self.table.iter().flat_map(|table| table.iter().map(|(name, _)| name));
         let wanted = self.wishes.iter().flat_map(|(_, wants)| wants.keys());
         let run = self.table.iter().flat_map(|table| table.runs().map(|(name, _)| name));
-        let names: BTreeSet<&LockName> = held.chain(wanted).chain(run).collect();
+        let mut known = held.chain(wanted).chain(run);
+        let names: BTreeSet<&LockName> = match only {
+            Some(name) => known.find(|known| known.as_str() == name).into_iter().collect(),
+            None => known.collect(),
+        };
         let version = self.table.as_ref().map(|table| table.version());
         LocksView {
             coordinator: leader.map(|leader| list.name(leader)),

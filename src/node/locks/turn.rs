@@ -26,19 +26,20 @@ impl LockSide {
     /// One turn: with an input, or because time has passed or the core has moved on.
     pub fn turn(&mut self, core: &Core, now: Time, input: Option<LockInput>) -> LockSteps {
         self.see_versions(core);
+        self.see_leader(core, now);
         if input.is_none() && self.is_asleep(now) {
             self.see_no_wishes();
             return LockSteps::default();
         }
         let Some(mut member) = self.member.take() else { return LockSteps::default() };
-        let view = election_view(core, self.told.durable, now);
+        let view = election_view(core, self.rounds.durable, now);
         let failure = core.settings().timing.failure;
         if let Some(LockInput::Word { from, .. }) = &input {
             self.heard.insert(*from, now);
             self.awake_until = now + failure;
         }
         let may_hold = self.may_hold(core);
-        self.settle(&mut member, &view, may_hold);
+        self.settle(&mut member, &view, may_hold, core.drain().is_some());
         let mut out = Vec::new();
         if !member.is_idle() {
             member.lengthen(core.settings().timing.lease, &mut out);
@@ -55,10 +56,12 @@ impl LockSide {
         self.seen.periods = member.periods().clone();
         self.seen.learn(member.holder().table(), clock::wall_clock_ms());
         self.seen.wishes = member.wishes(&view);
+        self.seen.differing = member.differing();
         self.seen.own = Some((core.id(), member.holder().supported_until()));
         self.seen.lacks_table = !self.names.is_empty() && self.seen.table.is_none();
         *self.shown.write() = self.seen.clone();
         self.member = Some(member);
+        self.move_names(core, &view);
         steps
     }
 
@@ -66,7 +69,8 @@ impl LockSide {
     fn see_no_wishes(&mut self) {
         if !self.seen.wishes.is_empty() {
             self.seen.wishes.clear();
-            self.shown.write().wishes.clear();
+            self.seen.differing.clear();
+            *self.shown.write() = self.seen.clone();
         }
     }
 
@@ -79,6 +83,14 @@ impl LockSide {
         }
     }
 
+    fn see_leader(&mut self, core: &Core, now: Time) {
+        let own = core.leader().filter(|leader| leader.id == core.id());
+        let epoch = own.map(|_| core.view().epoch);
+        if epoch != self.led.map(|(epoch, _)| epoch) {
+            self.led = epoch.map(|epoch| (epoch, now));
+        }
+    }
+
     /// Whether this member may hold names at all.
     fn may_hold(&self, core: &Core) -> bool {
         let fit = self.is_healthy && core.drain().is_none() && self.seen.older.is_none();
@@ -86,10 +98,21 @@ impl LockSide {
     }
 
     /// The member wants what programs want, and gives back what is to be given back.
-    fn settle(&mut self, member: &mut LockMember, view: &ElectionView, may_hold: bool) {
+    fn settle(
+        &mut self,
+        member: &mut LockMember,
+        view: &ElectionView,
+        may_hold: bool,
+        is_drained: bool,
+    ) {
         let now = view.now;
+        let at_once = self.ends_at_once(is_drained);
+        let mut ending = self.names.values().filter(|name| name.is_ending()).count();
         for name in self.names.values_mut() {
-            if !may_hold {
+            if !may_hold && name.token.is_some() && !name.is_ending() && ending < at_once {
+                ending += 1;
+                name.end(now);
+            } else if !name.is_wanted() {
                 name.end(now);
             }
             if name.has_ended(now) {
@@ -98,7 +121,7 @@ impl LockSide {
             }
         }
         self.names.retain(|_, name| name.token.is_some() || !name.is_dropped);
-        let wanted = self.names.values().filter(|name| may_hold && !name.is_dropped);
+        let wanted = self.names.values().filter(|name| may_hold && name.is_wanted());
         let wants: LockWants = wanted.map(|name| (name.name.clone(), name.wish(now))).collect();
         let wanted = self.names.values().filter(|name| wants.contains_key(&name.name));
         let once = wanted.filter_map(|name| Some((name.name.clone(), name.once?))).collect();
@@ -108,6 +131,13 @@ impl LockSide {
             let until = now + view.timing.failure;
             (self.awake_until, self.speaks_until) = (until, until);
         }
+    }
+
+    /// How many names are given back at a time: a drain takes them one after the other, if the configuration says so.
+    fn ends_at_once(&self, is_drained: bool) -> usize {
+        let only_drained = is_drained && self.is_healthy && !self.is_stopping;
+        let spread = self.config.rebalance.filter(|_| only_drained);
+        spread.map_or(usize::MAX, |spread| spread.at_once)
     }
 
     /// Programs learn what they hold, before anything is said: what they lose they have lost before others learn of it.

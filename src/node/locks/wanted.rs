@@ -11,6 +11,7 @@ use super::order::LockOrder;
 use super::orders::ENDING;
 use super::request::{LockRefused, LockRequest};
 use super::side::BEHIND;
+use crate::config::LocksConfig;
 use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
@@ -75,6 +76,35 @@ impl NodeHandle {
         self.events.send_timeout(InboxEvent::Lock(request), ANSWER).map_err(refused)?;
         let feed = self.end.answer(&answered, Some(ANSWER)).map_err(refused)??;
         Ok(WantedLock { name, number, feed, node: self.clone() })
+    }
+
+    /// Goes by this section of the configuration from now on.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let config = electd::config::load(&node.config())?;
+    /// node.handle().set_locks(config.locks)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the election thread does not answer, since it is stopping.
+    pub fn set_locks(&self, config: LocksConfig) -> Result<(), CommandError> {
+        let (done, is_done) = bounded(1);
+        let request = LockRequest::Configure { config, done };
+        self.events.send_timeout(InboxEvent::Lock(request), ANSWER).map_err(unanswered)?;
+        self.end.answer(&is_done, Some(ANSWER)).map_err(unanswered)
+    }
+
+    /// Has the leader spread the locks anew, and answers once it has begun to. Returns that in words.
+    pub(in crate::node) fn rebalance_locks(
+        &self,
+        timeout: Duration,
+    ) -> Result<String, CommandError> {
+        let (answer, answered) = bounded(1);
+        let request = LockRequest::Rebalance { timeout, answer };
+        self.events.send_timeout(InboxEvent::Lock(request), timeout).map_err(unanswered)?;
+        self.end.answer(&answered, Some(timeout + ANSWER)).map_err(unanswered)?
     }
 
     /// Has the cluster do something with a lock, and waits for the outcome. Returns it in words.

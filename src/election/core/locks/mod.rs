@@ -26,6 +26,8 @@ pub mod holder;
 pub mod member;
 pub mod periods;
 pub mod placing;
+pub mod recurring;
+pub mod rules;
 pub mod table;
 pub mod voter;
 pub mod word;

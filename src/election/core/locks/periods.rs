@@ -6,13 +6,11 @@
 //!
 //! What time it is, no single clock decides: it is T once the clocks of a majority of the voters have passed T. (G14)
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thiserror::Error;
 
-use super::table::LockName;
 use crate::core::bounds;
 use crate::core::planted::Fault;
 use crate::core::types::{NodeId, Time};
@@ -150,15 +148,6 @@ pub fn until(last: Option<&PeriodRun>, once: OncePer, now: WallTime) -> WallTime
     before.unwrap_or_else(|| once.end(now))
 }
 
-/// What a member wants and reports of names that are held once in each period.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PeriodWants {
-    /// Of the names that it wants those that are held so.
-    pub once: BTreeMap<LockName, OncePer>,
-    /// How the run ended of what it gave back.
-    pub ended: BTreeMap<LockName, RunEnd>,
-}
-
 /// The clocks of the voters, as a coordinator knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct VoterClocks(BTreeMap<NodeId, (WallTime, Time)>);
@@ -196,14 +185,6 @@ impl AgreedTime {
     pub fn by(&self, now: Time) -> WallTime {
         self.time.after(now.since(self.at))
     }
-}
-
-/// What a member knows of the names that are held once in each period.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PeriodsKnown {
-    pub agreed: Option<AgreedTime>,
-    /// The names for which the coordinator goes by other periods than this member's.
-    pub differ: Arc<BTreeSet<LockName>>,
 }
 
 #[cfg(test)]

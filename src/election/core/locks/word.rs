@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::periods::{PeriodWants, WallTime};
+use super::periods::{RunEnd, WallTime};
+use super::recurring::PeriodWants;
 use super::table::{Life, LockName, LockTable};
 use super::voter::{PromiseReport, TableRead};
 use crate::core::membership::ListVersion;
@@ -75,10 +76,21 @@ pub enum LockWord {
     /// What a member wants and has given back, for the coordinator, and what it promised as a voter.
     Want {
         life: Life,
-        wants: Arc<LockWants>,
+        /// None if they are those that the member sent last.
+        wants: Option<Arc<LockWants>>,
         released: BTreeMap<LockName, u64>,
         promises: PromiseReport,
         periods: PeriodWants,
+        /// The hash of what its configuration says of locks.
+        rules: u64,
+    },
+    /// A holder gave these names back a while ago, each under a token, and its table does not say so: the coordinator may not
+    /// reach it. A voter passes that on to the coordinator, once.
+    Gave {
+        released: BTreeMap<LockName, u64>,
+        /// How the runs ended of those that are held once in each period.
+        ended: BTreeMap<LockName, RunEnd>,
+        passed: bool,
     },
     /// A member passes on what its operator wants of another: with a token, that the other gives the name back which it
     /// holds under that; without one, that it comes before all other candidates for a while. Expects
@@ -87,6 +99,10 @@ pub enum LockWord {
         number: u64,
         name: LockName,
         token: Option<u64>,
+    },
+    /// A member passes on to the coordinator that an operator has all locks spread anew. Expects [`LockWord::Ordered`].
+    Rebalance {
+        number: u64,
     },
     /// Whether the receiver does that: it holds the name under that token, or wants it.
     Ordered {
@@ -135,11 +151,12 @@ impl LockWord {
                 (version.epoch, version.counter)
             }
             LockWord::Ask { known, .. } => (known.epoch, known.counter),
-            LockWord::Want { released, .. } => {
+            LockWord::Want { released, .. } | LockWord::Gave { released, .. } => {
                 (Epoch(0), released.values().copied().max().unwrap_or(0))
             }
             LockWord::Promise { .. }
             | LockWord::Order { .. }
+            | LockWord::Rebalance { .. }
             | LockWord::Ordered { .. }
             | LockWord::Clock { .. }
             | LockWord::Wall { .. }

@@ -3,30 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Coordination, ElectionView, HeardMember};
-use crate::core::locks::periods::{self, OncePer, PeriodRun, VoterClocks, WallTime};
+use crate::core::locks::periods::{self, OncePer, PeriodRun, WallTime};
 use crate::core::locks::table::{LockName, LockTable, MOST_RUNS, TableChange};
+use crate::core::locks::word::LockWord;
 use crate::core::planted::Fault;
 use crate::core::types::{NodeId, Time};
 
 /// A run is forgotten within so many times `failure`, or not at all.
 const FORGETTING: u32 = 4;
 
-/// What it knows and is to do besides.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct RunCoordination {
-    pub clocks: VoterClocks,
-    /// The names whose last run is to be forgotten, and since when.
-    pub forgets: BTreeMap<LockName, Time>,
-}
-
 /// The periods that count for each name for which any candidate has some; none if the name is held like any other.
 pub(super) type Rhythms<'a> = BTreeMap<&'a LockName, Option<OncePer>>;
 
 impl Coordination {
-    /// A voter said what its clock shows.
-    pub fn hear_wall(&mut self, now: Time, voter: NodeId, wall: WallTime) {
-        self.runs.clocks.hear(voter, wall, now);
-        self.is_due = true;
+    /// A word about runs came: a voter says what its clock shows, or an operator wants a run forgotten.
+    pub fn hear_of_runs(&mut self, now: Time, from: NodeId, word: LockWord) {
+        match word {
+            LockWord::Wall { time } => {
+                self.runs.clocks.hear(from, time, now);
+                self.is_due = true;
+            }
+            LockWord::Forget { name } => self.forget(now, name),
+            _ => {}
+        }
     }
 
     /// An operator wants the last run under this name forgotten.
@@ -75,7 +74,7 @@ impl Coordination {
     }
 
     /// The names for which this member has other periods than those that count.
-    pub fn differing(&self, view: &ElectionView, member: NodeId) -> BTreeSet<LockName> {
+    pub fn differing_periods(&self, view: &ElectionView, member: NodeId) -> BTreeSet<LockName> {
         let Some(known) = self.members.get(&member) else { return BTreeSet::new() };
         let blank = LockTable::default();
         let rhythms = self.rhythms(view, self.table.done().map_or(&blank, |table| table));
@@ -126,6 +125,9 @@ impl Coordination {
             let ended = known.periods.ended.iter();
             ended.filter_map(move |(name, end)| Some((name, token(name)?, *end)))
         });
+        let passed = self.runs.passed.iter();
+        let passed = passed.filter_map(|(name, end)| Some((name, *self.passed.get(name)?, *end)));
+        let ended = ended.chain(passed);
         let is_news = |(name, token, end): &(&LockName, u64, _)| {
             let run = table.run(name).filter(|run| run.token == *token);
             run.is_some_and(|run| run.end != Some(*end))

@@ -1,31 +1,27 @@
 //! A member and the names that are held once in each period.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{LockMember, LockOutput};
 use crate::core::locks::coordination::ElectionView;
-use crate::core::locks::periods::{
-    AgreedTime, OncePer, PeriodWants, PeriodsKnown, RunEnd, WallTime,
-};
+use crate::core::locks::periods::{AgreedTime, RunEnd, WallTime};
+use crate::core::locks::recurring::{OnceWants, PeriodWants, PeriodsKnown};
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWord;
 use crate::core::types::NodeId;
 
-/// The names that are wanted once in each period.
-pub type OnceWants = BTreeMap<LockName, OncePer>;
-
 impl LockMember {
     /// Of the names that it wants these are held once in each period.
     pub fn want_once(&mut self, view: &ElectionView, once: OnceWants) {
-        if once != self.once {
-            self.once = once;
+        if once != self.periods.once {
+            self.periods.once = once;
             self.beat = view.now;
         }
     }
 
     pub fn once(&self) -> &OnceWants {
-        &self.once
+        &self.periods.once
     }
 
     /// The run for which it held the name ended so, and it gives the name back.
@@ -36,13 +32,13 @@ impl LockMember {
     }
 
     pub fn periods(&self) -> &PeriodsKnown {
-        &self.periods
+        &self.periods.known
     }
 
     /// What the coordinator is to know of them.
     /// What the coordinator is to know of them.
     pub(super) fn period_wants(&self) -> PeriodWants {
-        PeriodWants { once: self.once.clone(), ended: self.holder.ended().clone() }
+        PeriodWants { once: self.periods.once.clone(), ended: self.holder.ended().clone() }
     }
 
     /// A coordinator that has to know the time asks for it, and says what it knows.
@@ -54,7 +50,7 @@ impl LockMember {
         }
         let time = present.time(view);
         let words: Vec<(NodeId, LockWord)> = (view.list.iter())
-            .map(|member| (member.id, present.differing(view, member.id)))
+            .map(|member| (member.id, present.differing_periods(view, member.id)))
             .map(|(id, differ)| (id, LockWord::Clock { time, differ }))
             .collect();
         words.into_iter().for_each(|(to, word)| self.say(to, word, out));
@@ -71,7 +67,7 @@ impl LockMember {
         if view.leader.is_none_or(|(leader, _)| leader != from) {
             return;
         }
-        self.periods = PeriodsKnown {
+        self.periods.known = PeriodsKnown {
             agreed: time.map(|time| AgreedTime { time, at: view.now }),
             differ: Arc::new(differ),
         };
