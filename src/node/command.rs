@@ -1,5 +1,6 @@
 //! The commands of a node: each as a command of the core, and its outcome in words.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -146,6 +147,19 @@ impl Command {
             Command::Reload | Command::RebalanceLocks | Command::Lock { .. } => return Ok(None),
             Command::HandOut { task } => core::OperatorCommand::HandOut { task: Task::new(task) },
         }))
+    }
+}
+
+/// The members with their names once the leader has carried out this order: a member that it adds is in no list yet.
+pub(super) fn members_after<'a>(
+    members: &'a MemberList,
+    order: &core::OperatorCommand,
+) -> Cow<'a, MemberList> {
+    match order {
+        core::OperatorCommand::ForLeader(Forwarded::Change(change @ MembershipChange::Add(_))) => {
+            Cow::Owned(members.changed(members.version(), change))
+        }
+        _ => Cow::Borrowed(members),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The handle of a running node: commands, and the leadership of its member.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam::channel::bounded;
 use electd_facts::{hint::ClusterFlags, locks::LocksView, unable};
 
-use super::command::unanswered;
+use super::command::{members_after, unanswered};
 use super::events::EventLog;
 use super::fanout::Subscription;
 use super::handle::{Command, CommandError, Handle, Outcome};
@@ -25,8 +24,7 @@ use super::tally::Tally;
 use super::words;
 use crate::config::Config;
 use crate::core;
-use crate::core::membership::{self, MemberList};
-use crate::core::message::{Done, Forwarded, Refusal};
+use crate::core::message::{Done, Refusal};
 use crate::core::settings::Timing;
 use crate::net::{NoAnswer, ThreadEnd};
 use crate::trace::record::Record;
@@ -368,7 +366,7 @@ impl Handle for NodeHandle {
         else {
             return self.published.calls.reload().map(Outcome::plain);
         };
-        let (own, names) = (self.published.own(), after(&members, &order));
+        let (own, names) = (self.published.own(), members_after(&members, &order));
         let act = words::act(&order);
         let again = drained.and_then(|_| words::drained_again(&order)).unwrap_or_default();
         match self.carry_out(order, timeout)? {
@@ -389,16 +387,6 @@ impl Handle for NodeHandle {
             }
             Err(reason) => Err(words::refusal(&reason, act, &members)),
         }
-    }
-}
-
-/// The members with their names once the leader has carried out this order: a member that it adds is in no list yet.
-fn after<'a>(members: &'a MemberList, order: &core::OperatorCommand) -> Cow<'a, MemberList> {
-    match order {
-        core::OperatorCommand::ForLeader(Forwarded::Change(
-            change @ membership::MembershipChange::Add(_),
-        )) => Cow::Owned(members.changed(members.version(), change)),
-        _ => Cow::Borrowed(members),
     }
 }
 

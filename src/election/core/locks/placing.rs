@@ -37,6 +37,11 @@ impl LockWish {
         self.candidates.iter().map(|candidate| candidate.life).find(|known| *known == life)
     }
 
+    /// Whether a candidate is to come before all others, as somebody has the name moved there.
+    pub fn is_ordered(&self) -> bool {
+        self.candidates.iter().any(|candidate| candidate.prefer == u32::MAX)
+    }
+
     /// How much this life is preferred; none if it is no candidate.
     pub fn preference(&self, life: Life) -> Option<u32> {
         self.candidates.iter().find(|one| one.life == life).map(|one| one.prefer)

@@ -73,7 +73,7 @@ impl LockMember {
         let wishes: Vec<LockWish> = wishes.filter(|wish| !runs(wish)).collect();
         let better = |change| {
             let TableChange::Move { name, to, .. } = change else { return None };
-            let wish = wishes.iter().find(|wish| wish.name == name)?;
+            let wish = wishes.iter().find(|wish| wish.name == name && !wish.is_ordered())?;
             let hold = table.get(&name)?;
             let (old, new) = (wish.preference(hold.by), wish.preference(to)?);
             let why = match &wish.with {
