@@ -13,6 +13,8 @@ use super::response::Response;
 
 /// The path of all locks, before the name of one.
 pub const ALL: &str = "/locks";
+/// The path where they are spread anew. It is that of the lock of this name as well.
+pub const REBALANCE: &str = "/locks/rebalance";
 /// The paths of one.
 pub const ANY: &str = "/locks/NAME";
 pub const LEADER: &str = "/locks/NAME/leader";
@@ -29,6 +31,7 @@ fn split(path: &str) -> Option<(&str, Option<&str>)> {
 /// The kind of this path, if it is one of a lock: whether the name is one, the answer says.
 pub fn kind(path: &str) -> Option<&'static str> {
     match split(path)? {
+        ("rebalance", None) => Some(REBALANCE),
         (_, None) => Some(ANY),
         (_, Some("leader")) => Some(LEADER),
         (_, Some("release")) => Some(RELEASE),

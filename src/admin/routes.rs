@@ -64,6 +64,10 @@ impl<H: Handle> Route<H> {
         Route::shown(locks::ALL, locks::all),
         Route::shown(locks::ANY, locks::one),
         Route::shown(locks::LEADER, locks::leader),
+        Route {
+            shows: Some(locks::one),
+            ..Route::taken(locks::REBALANCE, |body| nothing(body, Command::RebalanceLocks))
+        },
         Route::taken("/elections", |body| nothing(body, Command::Elect)),
         Route::taken("/drain", drain),
         Route::taken("/undrain", |body| nothing(body, Command::Undrain)),

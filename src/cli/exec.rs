@@ -15,14 +15,16 @@ use super::exit::Exit;
 use super::job::{JobArgs, Then};
 use super::lock;
 use super::log::messages;
+use super::period::PeriodArgs;
 use super::stop::{stop_at_signals, with_code};
 use super::waits::{self, Beside};
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
-use crate::config::{Config, node_name};
+use crate::config::node_name;
 use crate::core::locks::table::LockName;
 use crate::exec::leader::Leader;
-use crate::exec::plan::{ExecEnd, Plan};
+use crate::exec::period::LockAsked;
+use crate::exec::plan::{ExecEnd, PeriodRuns, Plan};
 use crate::exec::remote::{Remote, Unattached};
 use crate::exec::runner;
 use crate::exec::target::LockTarget;
@@ -45,7 +47,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 1 this user may not open the node's control socket;
 /// 69 no node runs here, nor did within --wait; with --restart it is waited for; 71 an address cannot be held, or this
 /// host gives no cgroup (--cgroup always); 75 the node did not come to lead, or to hold the lock, within --wait, and
-/// with 0s nothing is printed; 76 that was lost and CMD ended for it; 78 the file is of another cluster or, with --lock,
+/// with 0s nothing is printed, or the period has had its run (--once-per); 76 that was lost and CMD ended for it; 78 the file is of another cluster or, with --lock,
 /// has "quorum": "none", or the node has another clock (time namespace).
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -56,7 +58,9 @@ Examples:
   electd exec --config cluster.json --restart always -- ./worker.sh
       again each time that the node leads
   electd exec --config cluster.json --lock backup -- ./backup.sh
-      on one of the hosts where this waits, whoever leads")]
+      on one of the hosts where this waits, whoever leads
+  electd exec --config cluster.json --lock report --once-per 24h --at 03:00 -- ./report.sh
+      from cron on each host: one of them runs it, once a day")]
 pub struct ExecArgs {
     #[command(flatten)]
     config: ConfigArgs,
@@ -75,6 +79,9 @@ pub struct ExecArgs {
     /// How long the engine of --lock URL keeps the lock for a host that it hears no more of: 2s to 1h. [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "lock")]
     ttl: Option<Duration>,
+
+    #[command(flatten)]
+    period: PeriodArgs,
 }
 
 impl ExecArgs {
@@ -83,17 +90,21 @@ impl ExecArgs {
         let lock = match self.lock.as_deref().map(lock::target).transpose()? {
             None => None,
             Some(LockTarget::Name(lock)) => Some(lock),
-            Some(LockTarget::Engine(url)) => return self.run_by_engine(&url),
+            Some(LockTarget::Engine(url)) => {
+                self.period.refuse("with the lock of an engine")?;
+                return self.run_by_engine(&url);
+            }
         };
         if self.job.is_empty() {
             return Err(nothing_to_run());
         }
+        let period = self.period.wish(&mut self.job)?;
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
         messages()?;
         let (stopping, signal) = stop_at_signals()?;
         self.job.check()?;
-        let place = Beside { config: &config, name, lock: lock.as_ref() };
+        let place = Beside { config: &config, name, lock: lock.as_ref(), period };
         let beside = |wait| self.run_beside(place, wait, &stopping);
         let end = self.job.attached(name, &stopping, beside)?;
         let locks = if end == ExecEnd::NotGained { waits::locks(place) } else { None };
@@ -135,11 +146,15 @@ impl ExecArgs {
         JobArgs::end_left();
         let plan = Plan { wait, ..self.job.plan(place.config, place.name, false) };
         let plan = match place.lock {
-            Some(lock) => self.of_lock(lock, place.config, plan),
+            Some(lock) => self.of_lock(lock, place, plan),
             None => plan,
         };
         let leads = || node.leadership().is_some();
         let end = waits::say_while(place, leads, || runner::run(&node, &plan, stopping));
+        if let Some(refused) = node.refused() {
+            let path = control::path(&place.config.state_dir(place.name));
+            return Err(unattached(place.name, &path, &refused));
+        }
         if matches!(end, ExecEnd::Command(_)) && self.job.then() == Some(Then::Resign) {
             node.hand_over();
         }
@@ -148,10 +163,14 @@ impl ExecArgs {
 
     /// The same plan for a command that runs by this lock. Even a lock that nobody holds comes only after a while, so `failure`
     /// is the least time to wait for it. If the command fails soon, another host is to try, unless a flag says otherwise.
-    fn of_lock(&self, lock: &LockName, config: &Config, plan: Plan) -> Plan {
-        let wait = plan.wait.map(|wait| wait.max(config.timing.failure));
+    fn of_lock(&self, lock: &LockName, place: Beside<'_>, plan: Plan) -> Plan {
+        let wait = plan.wait.map(|wait| wait.max(place.config.timing.failure));
+        let period = place.period.map(|period| match period.retry {
+            true => PeriodRuns::UntilDone,
+            false => PeriodRuns::Once,
+        });
         let moves = self.job.then() != Some(Then::Exit);
-        Plan { lock: Some(lock.to_string()), wait, moves, ..plan }
+        Plan { lock: Some(lock.to_string()), period, wait, moves, ..plan }
     }
 }
 
@@ -243,7 +262,7 @@ fn outcome(
 }
 
 /// Attaches this process to the node of this host.
-fn attach(Beside { config, name, lock }: Beside<'_>) -> Result<Remote, CliError> {
+fn attach(Beside { config, name, lock, period }: Beside<'_>) -> Result<Remote, CliError> {
     let state = config.state_dir(name);
     let path = control::path(&state);
     let member = config.member(name);
@@ -251,7 +270,8 @@ fn attach(Beside { config, name, lock }: Beside<'_>) -> Result<Remote, CliError>
     let address = control::address(&state);
     let to = Recipient { address: &address, cluster: &config.cluster, id: &id };
     let (stream, first) = to.upgrade(PROTOCOL, ANSWER)?;
-    Remote::start(stream, first, &state, lock).map_err(|error| unattached(name, &path, &error))
+    let by = lock.map(|name| LockAsked { name, period });
+    Remote::start(stream, first, &state, by).map_err(|error| unattached(name, &path, &error))
 }
 
 impl From<Refused> for CliError {
@@ -270,14 +290,19 @@ fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
     let exit = match error {
         Unattached::Clock { .. } => Exit::Config,
         Unattached::NotWanted { cause: NoLockCause::Name, .. } => Exit::Usage,
-        Unattached::NotWanted { cause: NoLockCause::QuorumNone, .. } => Exit::Config,
+        Unattached::NotWanted {
+            cause: NoLockCause::QuorumNone | NoLockCause::NotAllowed | NoLockCause::Differs,
+            ..
+        } => Exit::Config,
+        Unattached::NotWanted { cause: NoLockCause::HasRun, .. } => Exit::NotNow,
         Unattached::NotWanted { cause: NoLockCause::Other, .. } | Unattached::Io(_) => {
             Exit::Unavailable
         }
-        Unattached::NoLocks => Exit::NotNow,
+        Unattached::NoLocks | Unattached::NoPeriods => Exit::NotNow,
     };
     let what = match error {
-        Unattached::NotWanted { .. } | Unattached::NoLocks => {
+        Unattached::NotWanted { cause: NoLockCause::HasRun, why } => why.clone(),
+        Unattached::NotWanted { .. } | Unattached::NoLocks | Unattached::NoPeriods => {
             format!("{name} does not want the lock: {error}")
         }
         _ => format!("{name} does not run commands of others at {}: {error}", path.display()),

@@ -52,6 +52,10 @@ pub struct JobArgs {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, requires = "job")]
     restart: RestartArg,
 
+    /// As --retry has it.
+    #[arg(skip)]
+    retries: bool,
+
     /// What follows when CMD ends by itself: the node hands over, or keeps leading. Without it: resign with run, exit
     /// with exec.
     #[arg(long, value_name = "WHAT", value_enum, requires = "job")]
@@ -222,6 +226,16 @@ impl JobArgs {
         self.restart != RestartArg::Never
     }
 
+    /// Whether it is only if its exit code is not 0.
+    pub fn is_restarted_on_failure(&self) -> bool {
+        self.restart == RestartArg::OnFailure
+    }
+
+    /// The command is started again at least if its exit code is not 0, but no node is waited for.
+    pub fn restart_on_failure(&mut self) {
+        self.retries = true;
+    }
+
     /// Whether it runs only if the node leads at once.
     pub fn asks_once(&self) -> bool {
         self.wait == Some(Duration::ZERO)
@@ -250,6 +264,7 @@ impl JobArgs {
         // `run` hands over by default, and `exec` does not.
         let default = if returns { Then::Resign } else { Then::Exit };
         let restart = match self.restart {
+            RestartArg::Never if self.retries => Restart::OnFailure,
             RestartArg::Never => Restart::Never,
             RestartArg::OnFailure => Restart::OnFailure,
             RestartArg::Always => Restart::Always,
@@ -268,6 +283,7 @@ impl JobArgs {
             deadlines,
             lock: None,
             engine: None,
+            period: None,
             cluster: cluster.to_owned(),
             node: name.to_owned(),
         }

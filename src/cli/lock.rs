@@ -33,7 +33,8 @@ Examples:
   electd lock show --config cluster.json backup
   electd lock release --config cluster.json backup
   electd lock move --config cluster.json backup --to node-2
-  electd lock forget --config cluster.json backup")]
+  electd lock forget --config cluster.json backup
+  electd lock rebalance --config cluster.json")]
 pub struct LockArgs {
     #[command(subcommand)]
     action: LockAction,
@@ -46,6 +47,7 @@ enum LockAction {
     Release(LockRelease),
     Move(LockMove),
     Forget(LockForget),
+    Rebalance(LockRebalance),
 }
 
 /// List all locks that somebody holds or wants, as the leader knows them.
@@ -98,6 +100,16 @@ struct LockForget {
     lock: NameArg,
 }
 
+/// Spread the locks anew: each that were better held by another member moves there, one after the other.
+///
+/// A lock moves to a preferred member, to where the one is that it is to be held with, or from a member with more work to one
+/// with less. What runs by it ends first. Any node passes this on to the leader, and answers once that has begun.
+#[derive(Args, Debug)]
+struct LockRebalance {
+    #[command(flatten)]
+    order: OrderArgs,
+}
+
 /// The name of a lock.
 #[derive(Args, Debug)]
 struct NameArg {
@@ -147,6 +159,9 @@ impl LockArgs {
             }
             LockAction::Forget(LockForget { order, lock }) => {
                 tell(order, &lock, "forget", &json!({}))
+            }
+            LockAction::Rebalance(LockRebalance { order }) => {
+                order.tell_any(&Order::post("locks/rebalance", &json!({})))
             }
         }
     }
@@ -268,6 +283,11 @@ fn details(locks: &LocksView, name: &str) -> String {
     let mut facts = vec![("lock", lock.name.clone()), ("state", locks.standing(name))];
     facts.extend(lock.token.map(|token| ("token", token.to_string())));
     facts.extend(lock.since_ms.map(|since| ("since", moment(since))));
+    if let Some(run) = &lock.last_run {
+        let [from, until] = [run.from_ms, run.until_ms].map(moment);
+        facts.push(("last run", run.words()));
+        facts.push(("period", format!("{from} to {until}")));
+    }
     if !lock.candidates.is_empty() {
         facts.push(("candidates", lock.candidates.join(", ")));
     }

@@ -47,6 +47,7 @@ mod nobody;
 mod operator;
 mod order;
 mod overview;
+mod period;
 mod ports;
 pub mod print;
 mod record;

@@ -114,6 +114,11 @@ impl Reloader {
             present.timing = found.timing;
             done.push("timings");
         }
+        if present.locks != found.locks {
+            self.node.set_locks(found.locks.clone())?;
+            present.locks.clone_from(&found.locks);
+            done.push("locks");
+        }
         if self.token.replace(token) {
             done.push("token");
         }

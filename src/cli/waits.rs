@@ -12,6 +12,7 @@ use crate::admin::client::Client;
 use crate::admin::control;
 use crate::config::Config;
 use crate::core::locks::table::LockName;
+use crate::exec::period::PeriodWish;
 
 use super::print;
 
@@ -29,6 +30,8 @@ pub struct Beside<'a> {
     pub name: &'a str,
     /// Without one it is the leadership of the node.
     pub lock: Option<&'a LockName>,
+    /// With a lock: if it runs once in each period.
+    pub period: Option<PeriodWish>,
 }
 
 /// Does this work. If this member does not lead, or hold the lock, after a moment, a line on stderr says that it waits, and who leads: to a
@@ -57,7 +60,7 @@ pub fn say_while<T>(
 }
 
 /// What the node of this host says of the lock; nothing if the command runs by its leadership.
-pub fn locks(Beside { config, name, lock }: Beside<'_>) -> Option<LocksView> {
+pub fn locks(Beside { config, name, lock, .. }: Beside<'_>) -> Option<LocksView> {
     let address = control::address(&config.state_dir(name));
     Client::within(Some(ANSWER), None).lock(&address, lock?.as_str()).ok()
 }

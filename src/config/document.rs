@@ -5,7 +5,7 @@ use std::path::Path;
 use super::choices::{PREEMPTS, all, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
-use super::{health, hooks, members, rank, timing, tls};
+use super::{health, hooks, locks, members, rank, timing, tls};
 use crate::core::address::HostPort;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
 use crate::core::types::Role;
@@ -30,6 +30,7 @@ const KEYS: &[&str] = &[
     "control_group",
     "health",
     "tls",
+    "locks",
 ];
 
 /// Reads the document; paths in it are relative to `folder`. Every key is read before the first
@@ -58,6 +59,10 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
     let secured = optional(top.get("admin_tls"), |spot| report.boolean(spot));
     let names = optional(top.get("admin_names"), |spot| admin_names(spot, report));
+    let locks = optional(top.get("locks"), |spot| locks::read(spot, members.as_deref(), report));
+    if let Some(spot) = top.get("locks").filter(|_| quorum == Some(Quorum::None)) {
+        report.wrong(spot, "has no meaning with quorum \"none\"", "locks need \"majority\"");
+    }
     let group = optional(top.get("control_group"), |spot| report.string(spot));
     let (quorum, hooks, health, files) = (quorum?, hooks?, health?, files?);
     let mut members = members?;
@@ -93,6 +98,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         admin_tls,
         admin_names: names?.unwrap_or_default(),
         control_group: group?,
+        locks: locks?.unwrap_or_default(),
     })
 }
 

@@ -19,6 +19,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "hooks": {"on_change": ["./told", "x"], "timeout": "5s"},
         "health": {"command": ["check"], "every": "5s", "timeout": "1s", "fall": 2, "rise": 3,
         "alone": "step-down"},
+        "locks": {"names": "declared", "most": 5, "spread": {"rebalance": {"after": "5m", "at_once": 2}},
+        "vip": {"prefer": ["b", "a"], "only": ["a", "b"], "weight": 3}, "job": {"with": "vip"}},
         "members": [
         {"name": "a", "id": "00000000-0000-4000-8000-000000000001", "address": "a.example:7101",
          "listen": "0.0.0.0:7101", "admin": "a.example:7201", "health": {"command": ["other"]}},

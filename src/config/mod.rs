@@ -23,6 +23,7 @@ pub mod guarantee;
 mod health;
 mod hooks;
 mod json;
+pub mod locks;
 mod members;
 mod node;
 mod problem;
@@ -39,6 +40,7 @@ mod written;
 pub use builder::Builder;
 #[cfg(feature = "cli")]
 pub(crate) use comments::blanked as without_comments;
+pub use locks::LocksConfig;
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, ConfigProblem, Position};
 pub use types::{Attribute, Config, HealthConfig, HooksConfig, MemberConfig, RankConfig};

@@ -213,6 +213,19 @@ impl<'t> Object<'t> {
         known: &[&'static str],
         report: &mut Report<'t>,
     ) -> Option<Object<'t>> {
+        Object::open_with(spot, Some(known), report)
+    }
+
+    /// Reads an object whose keys are names: the caller judges them.
+    pub(super) fn open_any(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Object<'t>> {
+        Object::open_with(spot, None, report)
+    }
+
+    fn open_with(
+        spot: &Spot<'t>,
+        known: Option<&[&'static str]>,
+        report: &mut Report<'t>,
+    ) -> Option<Object<'t>> {
         let Some(pairs) = spot.node.entries() else {
             report.wrong_kind(spot, "an object", "write it as {...}");
             return None;
@@ -228,7 +241,7 @@ impl<'t> Object<'t> {
         &mut self,
         key: JsonNode<'t>,
         value: JsonNode<'t>,
-        known: &[&'static str],
+        known: Option<&[&'static str]>,
         report: &mut Report<'t>,
     ) {
         let name = key.string().unwrap_or_else(|| key.text().to_owned());
@@ -236,9 +249,10 @@ impl<'t> Object<'t> {
         if let Some(first) = self.get(&name) {
             let what = format!("is given twice, first on line {}", report.line(first));
             report.add(key, path, what, Some(quote(value.text())), "keep one of them".to_owned());
-        } else if known.contains(&name.as_str()) {
+        } else if known.is_none_or(|known| known.contains(&name.as_str())) {
             self.entries.push((name, Spot { key: path, node: value }));
         } else {
+            let known = known.unwrap_or_default();
             let remedy = match nearest(&name, known) {
                 Some(near) => {
                     self.meant.push(near);
@@ -253,6 +267,11 @@ impl<'t> Object<'t> {
     /// The object itself.
     pub(super) fn spot(&self) -> &Spot<'t> {
         &self.spot
+    }
+
+    /// All keys, with their values.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &Spot<'t>)> {
+        self.entries.iter().map(|(key, spot)| (key.as_str(), spot))
     }
 
     /// The value of a key, where it is given.

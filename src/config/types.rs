@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::locks::LocksConfig;
 use crate::core::settings::{AlgorithmKind, Alone, Margin, Preempt, Quorum, RankKind, Timing};
 use crate::core::types::{NodeId, Role};
 use crate::tls::Files;
@@ -54,6 +55,8 @@ pub struct Config {
     pub admin_names: Vec<String>,
     /// The group that may use the control socket too, by its name or number.
     pub control_group: Option<String>,
+    /// The names of locks, and where each is to be held.
+    pub locks: LocksConfig,
     /// What the file says to no effect, in sentences.
     pub warnings: Vec<String>,
 }

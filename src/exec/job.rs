@@ -176,7 +176,11 @@ impl<'a, L: Leader> Job<'a, L> {
                 },
                 recv(changes) -> change => {
                     if let Ok(Change::Ending { .. }) = change {
-                        info!("the leadership is to end: the job is told to end");
+                        let what = match &self.plan.lock {
+                            Some(lock) => format!("the lock {lock} is to be given back"),
+                            None => "the leadership is to end".to_owned(),
+                        };
+                        info!("{what}: the job is told to end");
                         self.stop_by.get_or_insert(now() + self.plan.stop_after);
                     }
                 }
@@ -300,7 +304,7 @@ impl<'a, L: Leader> Job<'a, L> {
         // The kernel kills the command with its guard.
         let means = if left == Remains::All { Some(Means::Kill) } else { self.means };
         let how = means.map_or("by itself", Means::name);
-        let (why, words) = end.words();
+        let (why, words) = end.words(self.plan.lock.is_some());
         let level =
             if matches!(end, JobEnd::WithLeadership | JobEnd::ByItself(_) | JobEnd::WithStop(_)) {
                 Level::Info
@@ -315,18 +319,23 @@ impl<'a, L: Leader> Job<'a, L> {
 }
 
 impl JobEnd {
-    /// Why it ended, as one word and as a sentence.
-    fn words(&self) -> (&'static str, String) {
+    /// Why it ended, as one word and as a sentence: of a job that runs by a lock, or by the leadership.
+    fn words(&self, by_lock: bool) -> (&'static str, String) {
+        let (term, ends) = if by_lock {
+            ("lock", "the lock is given back or lost")
+        } else {
+            ("leadership", "the leadership does")
+        };
         match self {
             JobEnd::ByItself(code) => {
                 ("ended", format!("the job ended by itself, with code {code}"))
             }
             JobEnd::WithLeadership => {
-                ("leadership_ended", "the job has ended, since the leadership does".to_owned())
+                ("leadership_ended", format!("the job has ended, since {ends}"))
             }
             JobEnd::Late => (
                 "renewal_late",
-                "the job was ended, since no renewal of the leadership came in time".to_owned(),
+                format!("the job was ended, since no renewal of the {term} came in time"),
             ),
             JobEnd::WithStop(code) => {
                 ("stopped", format!("the job has ended, since electd ends, with code {code}"))

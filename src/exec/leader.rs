@@ -52,6 +52,11 @@ pub trait Leader {
         let _ = epoch;
     }
 
+    /// The run of this period ended with this code, for which it held a lock.
+    fn end_run(&self, code: u8) {
+        let _ = code;
+    }
+
     /// Whether it has ended, so that it never leads again.
     fn is_gone(&self) -> bool;
 }

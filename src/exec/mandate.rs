@@ -9,7 +9,9 @@ use crate::node::NodeHandle;
 use crate::node::Subscription;
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
-use crate::node::locks::{LockRefused, LockWant, NamedHold, UrlOf, WantedLock};
+use crate::node::locks::{
+    LockRefused, LockWant, NamedHold, OncePer, PeriodHindrance, UrlOf, WantedLock,
+};
 
 /// How long the node may take to hand over.
 const RESIGN: Duration = Duration::from_secs(5);
@@ -22,7 +24,13 @@ pub(super) enum Mandate {
     /// The leadership of the node.
     Leadership(NodeHandle),
     /// A lock, which the node wants once it is this process's turn. It is given back before the turn ends.
-    Lock { wanted: Option<WantedLock>, turn: LockTurn, has_come: bool },
+    Lock {
+        wanted: Option<WantedLock>,
+        turn: LockTurn,
+        has_come: bool,
+        /// The command runs once in each of these periods; and whether it waits for the next one.
+        period: Option<(OncePer, bool)>,
+    },
 }
 
 /// As long as it lives, nothing goes that the command runs by.
@@ -39,9 +47,13 @@ impl Mandate {
     /// # Errors
     /// Why the node does not.
     pub fn take_turn(&mut self, node: &NodeHandle) -> Result<(), LockRefused> {
-        let Mandate::Lock { wanted, turn, has_come } = self else { return Ok(()) };
+        let Mandate::Lock { wanted, turn, has_come, period } = self else { return Ok(()) };
         *has_come = true;
-        match node.lock(turn.name.clone(), WANT) {
+        let lock = match period {
+            Some((once, _)) => node.lock_once(turn.name.clone(), WANT, *once),
+            None => node.lock(turn.name.clone(), WANT),
+        };
+        match lock {
             Ok(lock) => *wanted = Some(lock),
             Err(LockRefused::Wanted) => {}
             Err(refused) => return Err(refused),
@@ -67,6 +79,25 @@ impl Mandate {
         match self {
             Mandate::Leadership(node) => Some(node.leadership_changes()),
             Mandate::Lock { wanted, .. } => wanted.as_ref().map(WantedLock::changes),
+        }
+    }
+
+    /// What keeps the command from a run of the present period, unless it waits for the next one.
+    pub fn hindrance(&self, node: &NodeHandle) -> Option<PeriodHindrance> {
+        let Mandate::Lock { turn, period: Some((once, stays)), .. } = self else { return None };
+        let hindrance = node.period_hindrance(&turn.name, *once)?;
+        (!stays || hindrance == PeriodHindrance::Differs).then_some(hindrance)
+    }
+
+    /// Whether the command runs once in each period.
+    pub fn is_of_periods(&self) -> bool {
+        matches!(self, Mandate::Lock { period: Some(_), .. })
+    }
+
+    /// The run of this period ended with this code.
+    pub fn end_run(&self, code: u8) {
+        if let Mandate::Lock { wanted: Some(wanted), .. } = self {
+            wanted.end_run(code);
         }
     }
 

@@ -33,6 +33,7 @@ pub mod needs;
 mod order;
 pub mod orphans;
 pub mod parent;
+pub mod period;
 pub mod plan;
 mod ready;
 pub mod remote;

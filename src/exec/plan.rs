@@ -39,6 +39,8 @@ pub struct Plan {
     pub lock: Option<String>,
     /// The URL of the engine that decides on the lock, if one does: where the guard gives it back after the death of electd.
     pub engine: Option<String>,
+    /// How often it runs by that lock in each period; without it there are no periods.
+    pub period: Option<PeriodRuns>,
     /// The name of the cluster.
     pub cluster: String,
     /// The name of this member.
@@ -104,6 +106,15 @@ pub enum Restart {
     Always,
 }
 
+/// How often a command runs in each period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeriodRuns {
+    /// Once.
+    Once,
+    /// Until it ended with 0.
+    UntilDone,
+}
+
 /// How it all ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecEnd {
@@ -148,6 +159,7 @@ pub(super) mod tests {
             deadlines: Deadlines::of_renewal(Duration::from_secs(80)),
             lock: None,
             engine: None,
+            period: None,
             cluster: "hc".to_owned(),
             // The program of the tests, started as a guard, would run other tests: this is no option of it.
             node: "--no-guard".to_owned(),

@@ -22,10 +22,10 @@ use thiserror::Error;
 use super::address::spec::Address;
 use super::equipment::Equipment;
 use super::leader::Leader;
-use super::words::{FromExec, FromNode, NoLockCause};
+use super::period::LockAsked;
+use super::words::{FromExec, FromNode, NoLockCause, Welcome};
 use super::{clock, lock};
 use crate::calls::{Named, THREAD};
-use crate::core::locks::table::LockName;
 use crate::core::types::Time;
 use crate::local::lines::{self, GivenDescriptors, PassedLines};
 use crate::node::leadership::{Change, Feed, Leadership, Term};
@@ -68,6 +68,8 @@ struct RemoteState {
     stream: Mutex<UnixStream>,
     feed: Feed,
     gone: AtomicBool,
+    /// Why the node wants the lock no more.
+    refused: Mutex<Option<(NoLockCause, String)>>,
 }
 
 impl RemoteState {
@@ -95,6 +97,9 @@ pub enum Unattached {
     /// The node is of an earlier version.
     #[error("it runs a version of electd that knows no locks: upgrade it")]
     NoLocks,
+    /// The node is of an earlier version.
+    #[error("it runs a version of electd that knows no --once-per: upgrade it")]
+    NoPeriods,
     /// The node does not want the lock.
     #[error("{why}")]
     NotWanted {
@@ -119,7 +124,7 @@ impl Remote {
         stream: UnixStream,
         first: Vec<u8>,
         state: &Path,
-        by: Option<&LockName>,
+        by: Option<LockAsked<'_>>,
     ) -> Result<Remote, Unattached> {
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
@@ -129,11 +134,11 @@ impl Remote {
             return Err(io::Error::other("it did not say which lock to take").into());
         };
         let own = clock::own();
-        if let Some(node) = welcome.clock.filter(|node| *node != own) {
+        if let Some(node) = welcome.clock.clone().filter(|node| *node != own) {
             return Err(Unattached::Clock { own, node });
         }
-        if let Some(name) = by {
-            want(name, welcome.takes_locks, &stream, &mut input)?;
+        if let Some(asked) = by {
+            want(asked, &welcome, &stream, &mut input)?;
         }
         // Nobody can ask this version for an address in a form that it cannot read.
         let addresses = welcome.addresses.iter().filter_map(|text| text.parse().ok()).collect();
@@ -141,6 +146,7 @@ impl Remote {
             stream: Mutex::new(stream),
             feed: Feed::default(),
             gone: AtomicBool::new(false),
+            refused: Mutex::new(None),
         });
         let stands_back = AtomicBool::new(false);
         // The first state of the node is known before the first question.
@@ -149,7 +155,8 @@ impl Remote {
         let ((hold, held), (resign, resigned)) = (bounded(1), bounded(1));
         let own = shared.clone();
         let reader = thread::Builder::new().name("node".to_owned()).spawn(move || {
-            listen(&mut input, &own.feed, (&hold, &given), &resign);
+            let refused = listen(&mut input, &own.feed, (&hold, &given), &resign);
+            *own.refused.lock() = refused;
             own.gone.store(true, Ordering::SeqCst);
             own.feed.show(None);
             own.feed.tell(&Change::NotLeading);
@@ -180,17 +187,28 @@ impl Remote {
     }
 }
 
+impl Remote {
+    /// Why the node wants the lock no more, if that is so.
+    pub fn refused(&self) -> Option<Unattached> {
+        let refused = self.shared.refused.lock().clone();
+        refused.map(|(cause, why)| Unattached::NotWanted { cause, why })
+    }
+}
+
 /// Has the node want this lock, if it knows such. What it says before its answer is about its leadership.
 fn want(
-    name: &LockName,
-    takes_locks: bool,
+    LockAsked { name, period }: LockAsked<'_>,
+    welcome: &Welcome,
     stream: &UnixStream,
     input: &mut impl io::BufRead,
 ) -> Result<(), Unattached> {
-    if !takes_locks {
+    if !welcome.takes_locks {
         return Err(Unattached::NoLocks);
     }
-    lines::write(stream, &FromExec::Lock { name: name.to_string() })?;
+    if period.is_some() && !welcome.takes_periods {
+        return Err(Unattached::NoPeriods);
+    }
+    lines::write(stream, &FromExec::Lock { name: name.to_string(), period })?;
     while let Some(word) = lines::read(input)? {
         match word {
             FromNode::WantsLock => return Ok(()),
@@ -201,13 +219,13 @@ fn want(
     Err(io::Error::other("it has ended the connection").into())
 }
 
-/// Takes note of what the node says, until the connection ends.
+/// Takes note of what the node says, until the connection ends, or the node wants the lock no more: returns why.
 fn listen(
     input: &mut impl io::BufRead,
     feed: &Feed,
     (held, given): (&Sender<HoldAnswer>, &GivenDescriptors),
     resigned: &Sender<Option<String>>,
-) {
+) -> Option<(NoLockCause, String)> {
     while let Ok(Some(word)) = lines::read(input) {
         match word {
             FromNode::Held(true) => {
@@ -215,12 +233,13 @@ fn listen(
                 let _ = held.try_send(HoldAnswer::Yes(given));
             }
             FromNode::Held(false) => _ = held.try_send(HoldAnswer::No),
-            FromNode::NoLock { why, .. } => warn!("the node does not want the lock: {why}"),
+            FromNode::NoLock { cause, why } => return Some((cause, why)),
             FromNode::Unable(why) => _ = held.try_send(HoldAnswer::Unable(why)),
             FromNode::Resigned(why) => _ = resigned.try_send(why),
             word => take(Some(word), feed),
         }
     }
+    None
 }
 
 /// Takes over where the leadership stands.
@@ -324,6 +343,10 @@ impl Leader for Remote {
         if self.takes_late {
             self.shared.say(&FromExec::Late { epoch });
         }
+    }
+
+    fn end_run(&self, code: u8) {
+        self.shared.say(&FromExec::Ran { code });
     }
 
     fn is_gone(&self) -> bool {

@@ -18,7 +18,7 @@ use super::deadlines::Deadlines;
 use super::job::{Job, JobEnd, Remains};
 use super::leader::Leader;
 use super::order::LastWord;
-use super::plan::{ExecEnd, Plan, Restart};
+use super::plan::{ExecEnd, PeriodRuns, Plan, Restart};
 use super::ready::Ready;
 use super::tree;
 use crate::cgroup::{Cgroup, MadeCgroup};
@@ -60,6 +60,7 @@ fn run_until(
     let mut give_up = plan.wait.map(|wait| Instant::now() + wait);
     let (mut back_off, mut has_run) = (RestartBackOff::new(), false);
     let mut failures = 0_u32;
+    let moves = plan.moves && plan.period.is_none(); // the end of a run gives the lock back
     loop {
         if let Some(end) = await_leadership(node, (plan, ready), (changes, stopping), give_up) {
             return match end {
@@ -99,10 +100,16 @@ fn run_until(
             (JobEnd::ByItself(0), Restart::OnFailure) | (_, Restart::Never) => false,
             (_, Restart::OnFailure | Restart::Always) => true,
         };
+        if let (Some(period), JobEnd::ByItself(code)) = (plan.period, &end) {
+            node.end_run(*code);
+            if again && (*code == 0 || period == PeriodRuns::Once) {
+                continue; // the next period
+            }
+        }
         let failed = failed_soon(&end, began);
         failures = failed.map_or(0, |_| failures + 1);
         // If it is to be started again here, then once before another host is to try.
-        if let Some(code) = failed.filter(|_| plan.moves && failures > u32::from(again)) {
+        if let Some(code) = failed.filter(|_| moves && failures > u32::from(again)) {
             node.stand_back(&format!("code {code} after {}", length(began.elapsed())));
         }
         if let (JobEnd::ByItself(code), false) = (end, again) {

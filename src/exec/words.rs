@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::period::PeriodWish;
+
 /// The protocol that is asked for in the `Upgrade` header.
 pub const PROTOCOL: &str = "electd-exec";
 
@@ -39,6 +41,9 @@ pub struct Welcome {
     /// Whether the node takes [`FromExec::Url`]. An older node does not.
     #[serde(default)]
     pub takes_urls: bool,
+    /// Whether the node takes [`FromExec::Lock`] with periods. An older node does not.
+    #[serde(default)]
+    pub takes_periods: bool,
 }
 
 /// A message of the node.
@@ -88,6 +93,12 @@ pub enum NoLockCause {
     Name,
     /// The cluster works without a majority.
     QuorumNone,
+    /// Another host wants other periods for it.
+    Differs,
+    /// The period has had its run.
+    HasRun,
+    /// The configuration declares no such lock, or not for this member.
+    NotAllowed,
     /// Another reason, which may pass.
     #[serde(other)]
     Other,
@@ -101,6 +112,9 @@ pub enum FromExec {
     Lock {
         /// As `--lock` has it.
         name: String,
+        /// If the command runs once in each period.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        period: Option<PeriodWish>,
     },
     /// Where the command is reached, after it said what that runs by.
     Url {
@@ -124,6 +138,11 @@ pub enum FromExec {
     },
     /// The command has ended.
     Ended,
+    /// The run of this period ended with this code.
+    Ran {
+        /// The exit code of the command.
+        code: u8,
+    },
     /// The node is to hand over.
     Resign,
     /// The command failed soon after its start: the node is to lead only if no other can, for a time.
@@ -171,15 +190,16 @@ mod tests {
             gives: true,
             takes_locks: true,
             takes_urls: true,
+            takes_periods: true,
         });
         for (word, line) in [
             (
                 &older(),
-                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false,"takes_late":false,"takes_locks":false,"takes_urls":false}}"#,
+                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false,"takes_late":false,"takes_locks":false,"takes_urls":false,"takes_periods":false}}"#,
             ),
             (
                 &newer,
-                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true,"takes_late":true,"takes_locks":true,"takes_urls":true}}"#,
+                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true,"takes_late":true,"takes_locks":true,"takes_urls":true,"takes_periods":true}}"#,
             ),
             (
                 &FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
@@ -205,8 +225,14 @@ mod tests {
         }
         let reason = "code 3".to_owned();
         let name = "backup".to_owned();
+        let period = Some(PeriodWish { length_ms: 2000, begin_ms: 5, retry: true, stays: false });
         for (word, line) in [
-            (FromExec::Lock { name }, r#"{"lock":{"name":"backup"}}"#),
+            (FromExec::Lock { name: name.clone(), period: None }, r#"{"lock":{"name":"backup"}}"#),
+            (
+                FromExec::Lock { name, period },
+                r#"{"lock":{"name":"backup","period":{"length_ms":2000,"begin_ms":5,"retry":true,"stays":false}}}"#,
+            ),
+            (FromExec::Ran { code: 3 }, r#"{"ran":{"code":3}}"#),
             (FromExec::Hold { most_ms: 9, takes: true }, r#"{"hold":{"most_ms":9,"takes":true}}"#),
             (FromExec::Url { url: "http://h".to_owned() }, r#"{"url":{"url":"http://h"}}"#),
             (FromExec::Clean, r#""clean""#),

@@ -89,7 +89,9 @@ impl LocksView {
     /// How many locks are wanted that nobody holds.
     #[must_use]
     pub fn unheld(&self) -> u64 {
-        self.locks.iter().filter(|lock| lock.holder.is_none()).count() as u64
+        // Between its periods nobody holds a lock, and nobody lacks it.
+        let lacks = |lock: &&LockEntry| lock.holder.is_none() && lock.last_run.is_none();
+        self.locks.iter().filter(lacks).count() as u64
     }
 }
 

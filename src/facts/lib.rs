@@ -23,6 +23,7 @@ pub mod majority;
 pub mod orders;
 pub mod problem;
 pub mod refused;
+pub mod runs;
 #[doc(hidden)]
 pub mod samples;
 pub mod status;

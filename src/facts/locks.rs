@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::hold::HolderBefore;
+use super::runs::LastRun;
 
 /// All locks, as one node sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +55,9 @@ pub struct LockEntry {
     /// Where the work of its holder is reached, as `--url` says: only the holder itself knows that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// The last run of a command that runs once in each period (`exec --once-per`); absent of any other lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<LastRun>,
 }
 
 /// Why a cluster has no locks now.

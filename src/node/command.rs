@@ -1,5 +1,6 @@
 //! The commands of a node: each as a command of the core, and its outcome in words.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -91,6 +92,9 @@ pub enum Command {
         /// What is to be done with it.
         order: LockOrder,
     },
+    /// The cluster spreads its locks anew: each moves that were better held elsewhere, one after the other. Any node passes
+    /// it on to the leader, and answers once that has begun.
+    RebalanceLocks,
     /// This node reads its configuration again.
     Reload,
     /// The leader of the halting algorithm hands out this task, of at most 64 KiB.
@@ -140,9 +144,22 @@ impl Command {
             Command::Undrain => core::OperatorCommand::Undrain,
             Command::Pause { length } => Forwarded::Pause { since, until: until(length) }.into(),
             Command::Resume => Forwarded::Resume.into(),
-            Command::Reload | Command::Lock { .. } => return Ok(None),
+            Command::Reload | Command::RebalanceLocks | Command::Lock { .. } => return Ok(None),
             Command::HandOut { task } => core::OperatorCommand::HandOut { task: Task::new(task) },
         }))
+    }
+}
+
+/// The members with their names once the leader has carried out this order: a member that it adds is in no list yet.
+pub(super) fn members_after<'a>(
+    members: &'a MemberList,
+    order: &core::OperatorCommand,
+) -> Cow<'a, MemberList> {
+    match order {
+        core::OperatorCommand::ForLeader(Forwarded::Change(change @ MembershipChange::Add(_))) => {
+            Cow::Owned(members.changed(members.version(), change))
+        }
+        _ => Cow::Borrowed(members),
     }
 }
 

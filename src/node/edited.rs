@@ -89,6 +89,9 @@ fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
     if is_timed_otherwise(present, found) {
         parts.push(format!("{reload} takes the timings"));
     }
+    if present.locks != found.locks {
+        parts.push(format!("{reload} takes the locks"));
+    }
     if is_checked_otherwise(present, found, name) {
         parts.push(format!("{reload} takes the health check"));
     }
@@ -139,6 +142,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         admin_tls,
         admin_names,
         timing: _,  // there are cases
+        locks: _,   // a reload takes them
         members: _, // this node's own are looked at one by one
         admin_token_file: _,
         file: _,

@@ -144,7 +144,17 @@ pub trait Handle: Clone + Send + Sync + 'static {
         Arc::default()
     }
 
-    /// The same of the lock of this name alone, which costs less.
+    /// The same of the lock of this name alone, which costs less: any name has one.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    /// use electd::node::locks::LockName;
+    ///
+    /// let lock = node.handle().lock_view(&LockName::new("backup")?);
+    /// assert_eq!(lock.locks.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     fn lock_view(&self, name: &LockName) -> LocksView {
         self.locks().of(name.as_str())
     }

@@ -12,8 +12,9 @@ use super::members;
 use crate::config::{Config, MemberConfig};
 use crate::core::death::{DeathCertificate, Secret};
 use crate::core::durable::Durable;
+use crate::core::locks::voter::KeptTable;
 use crate::core::restart::{KeptState, NoStart, Restored, restart};
-use crate::core::settings::Settings;
+use crate::core::settings::{Quorum, Settings};
 use crate::core::types::{Incarnation, Task};
 use crate::coroner::attending::Coroner;
 use crate::coroner::estate::Estate;
@@ -87,6 +88,9 @@ pub fn restore(
     let folder = config.state_dir(&own.name);
     members::find_state(config, own)?;
     let (store, record) = Store::open(&folder, own.id)?;
+    if record.is_none() && config.quorum == Quorum::Majority {
+        LocksFile::begin(&folder, own.id)?;
+    }
     let kept = record.map(|record| record.kept);
     let restored = restart(kept.as_ref(), file, task).map_err(|why| {
         let name = own.name.clone();
@@ -100,13 +104,16 @@ pub fn restore(
     Ok((store, restored))
 }
 
-/// Reads what this member stored of the locks. The caller has opened the store beside it.
+/// Reads what this member stored of the locks. The caller has opened the store beside it. Without the file of a voter that
+/// started before, a table may have been lost: no round of an earlier start was above the floor, so none was later. (G6)
 pub fn restore_locks(
     config: &Config,
     own: &MemberConfig,
     restored: &Restored,
 ) -> Result<LocksStart, StartError> {
     let (file, record) = LocksFile::open(&config.state_dir(&own.name), own.id)?;
+    let lost = || LocksRecord { kept: KeptTable::lost(restored.floor), longest: Duration::ZERO };
+    let record = record.unwrap_or_else(lost);
     Ok(LocksStart { file, record, restored: restored.record.clone() })
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Sight {
     pub rejected: Vec<RejectionStatus>,
     /// Members with other timings, each with the difference in words.
     pub timings: Vec<(String, String)>,
+    /// Members whose file says something else of locks, as far as this one coordinates them.
+    pub locks: Vec<String>,
     /// What is wrong with the certificates: the subject, and a sentence.
     pub certificate: Vec<(&'static str, String)>,
     /// Why no coroner would certify a crash of this node, in words.
@@ -160,6 +162,10 @@ fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
     // A node that ends has dismissed its coroner.
     if let Some(text) = sight.coroner.as_ref().filter(|_| status.phase() != Some(Phase::Stopping)) {
         add(ProblemKind::Coroner, "", text.clone());
+    }
+    for name in &sight.locks {
+        let text = format!("{name} has other `locks` in its configuration: the leader's count");
+        add(ProblemKind::ConfigDiffers, name, text);
     }
     for (name, difference) in &sight.timings {
         add(ProblemKind::ConfigDiffers, name, format!("{name} has other timings: {difference}"));

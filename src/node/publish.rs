@@ -298,6 +298,7 @@ impl Published {
             refused: list.iter().any(|member| counters.is_refused(member.id)),
             rejected,
             timings: timings.collect(),
+            locks: self.locks.read().differing.iter().map(|id| list.name(*id)).collect(),
             late: self.late_renewal().filter(|late| now.since(late.at) < SHOWN),
             settled: now.since(self.started) > failure,
             file_lags: only_lags(list, &self.file.read()),
@@ -343,14 +344,24 @@ impl Published {
         self.snapshot.read().list.clone()
     }
 
+    /// What the election thread shows of the locks.
+    pub fn locks_seen(&self) -> LocksSeen {
+        self.locks.read().clone()
+    }
+
     /// The locks of the cluster, or the one of this name.
     pub fn locks_view(&self, name: Option<&LockName>) -> LocksView {
         let is_majority = self.settings.quorum == Quorum::Majority;
-        let (seen, list) = (self.locks.read().clone(), self.members());
+        let (seen, list) = (self.locks_seen(), self.members());
         let mut view = seen.view(name, is_majority, self.leader(), &list);
         self.hands.show(&mut view);
         self.urls.show(&mut view, &list.name(self.own()));
         view
+    }
+
+    /// How many locks each member holds.
+    pub fn locks_held(&self) -> BTreeMap<String, u64> {
+        self.locks.read().held(&self.members())
     }
 
     /// The leader that this member names.

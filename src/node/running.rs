@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam::channel::bounded;
 use electd_facts::{hint::ClusterFlags, hold::LockChange, locks::LocksView, unable};
 
-use super::command::unanswered;
+use super::command::{members_after, unanswered};
 use super::events::EventLog;
 use super::fanout::Subscription;
 use super::handle::{Command, CommandError, Handle, Outcome};
@@ -308,7 +308,7 @@ impl NodeHandle {
 
 impl Handle for NodeHandle {
     fn status(&self) -> Status {
-        self.published.status()
+        Status { locks_held: self.published.locks_held(), ..self.published.status() }
     }
 
     fn flags(&self) -> ClusterFlags {
@@ -336,7 +336,7 @@ impl Handle for NodeHandle {
     }
 
     fn lock_view(&self, name: &LockName) -> LocksView {
-        self.published.locks_view(Some(name))
+        self.published.locks_view(Some(name)).of(name.as_str())
     }
 
     fn lock_events(&self) -> Arc<EventLog<LockChange>> {
@@ -362,12 +362,15 @@ impl Handle for NodeHandle {
         if let Command::Lock { name, order } = command {
             return self.order_lock(name, order, timeout).map(Outcome::plain);
         }
+        if command == Command::RebalanceLocks {
+            return self.rebalance_locks(timeout).map(Outcome::plain);
+        }
         let (members, drained) = (self.published.members(), self.published.drain());
         let Some(order) = command.for_core(&members, self.published.leader(), drained.clone())?
         else {
             return self.published.calls.reload().map(Outcome::plain);
         };
-        let (own, names) = (self.published.own(), words::after(&members, &order));
+        let (own, names) = (self.published.own(), members_after(&members, &order));
         let act = words::act(&order);
         let again = drained.and_then(|_| words::drained_again(&order)).unwrap_or_default();
         match self.carry_out(order, timeout)? {

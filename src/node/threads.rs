@@ -45,7 +45,7 @@ pub fn start(
     })?;
     let (hands, tally) = (published.hands.clone(), published.measures.tally.clone());
     let shown = (published.locks.clone(), HandsThread::start(own, hands, tally)?);
-    let locks = LockSide::new(&core, &restored, (locks, record), shown);
+    let locks = LockSide::new(&core, &restored, (locks, record), config.locks.clone(), shown);
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();

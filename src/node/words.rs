@@ -1,6 +1,5 @@
 //! The core's refusals and notes, in words for operators.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use electd_facts::refused::RefusalCause;
@@ -14,16 +13,6 @@ use crate::core::message::{Forwarded, Refusal, Rejection};
 use crate::core::types::{Drain, Incarnation, NodeId, Task};
 use crate::core::{Core, OperatorCommand, Split};
 use crate::trace::{and, length};
-
-/// The members with their names once the leader has carried out this order: a member that it adds is in no list yet.
-pub fn after<'a>(members: &'a MemberList, order: &OperatorCommand) -> Cow<'a, MemberList> {
-    match order {
-        OperatorCommand::ForLeader(Forwarded::Change(change @ MembershipChange::Add(_))) => {
-            Cow::Owned(members.changed(members.version(), change))
-        }
-        _ => Cow::Borrowed(members),
-    }
-}
 
 /// A rejected hello, in words: what is wrong, and which values. What to do, its cause says.
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {

@@ -252,3 +252,34 @@ fn nonsense_is_an_error_of_usage_in_words() {
     fs::write(folder.path().join("c.json"), "{}").unwrap();
     assert_eq!(simulate(&folder, "--down a").status.code(), Some(78));
 }
+
+/// What a declared lock would do, by the rules of the coordinator itself.
+#[test]
+fn where_the_declared_locks_would_be_held() {
+    let folder = file("majority");
+    let path = folder.path().join("c.json");
+    let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    config["locks"] = json!({
+        "vip": {"prefer": ["b", "d"]}, "job": {"with": "vip"}, "only-b": {"only": ["b"]}, "other": {"only": ["a", "b"]},
+    });
+    fs::write(&path, config.to_string()).unwrap();
+    let locks = |args: &str| {
+        let locks = forecast(&folder, args)["locks"].clone();
+        let holder = |lock: &Value| {
+            let held = [&lock["holder_before"], &lock["holder"]];
+            (
+                lock["name"].as_str().unwrap().to_owned(),
+                held.map(|it| it.as_str().map(str::to_owned)),
+            )
+        };
+        let all = locks.as_array().unwrap().iter().map(holder);
+        all.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let some = |name: &str| Some(name.to_owned());
+    let down = locks("--down b");
+    assert_eq!((&down["vip"], &down["job"]), (&[some("b"), some("d")], &[some("b"), some("d")]));
+    assert_eq!(down["only-b"], [some("b"), None]);
+    assert_eq!(down["other"], [some("a"), some("a")], "b has three already");
+    assert_eq!(locks("--down c,d,e")["other"], [some("a"), None], "no majority");
+    assert!(text(&folder, "--down b").contains("\n  vip moves from b to d\n"));
+}

@@ -104,7 +104,8 @@ fn try_runs(fault: Fault, words: &str, arguments: &Arguments) -> Result<bool, St
     match words {
         "words" => return Ok(is_heard(fault, arguments.seeds)),
         "slow" => return Ok(is_slow(fault)),
-        "names" => return Ok(is_seen_by_names(fault, arguments.seeds)),
+        "names" => return Ok(is_seen_by_names(fault, arguments.seeds, names::run)),
+        "runs" => return Ok(is_seen_by_names(fault, arguments.seeds, names::run_with_periods)),
         _ => {}
     }
     let runs = runs(fault, words)?;
@@ -175,10 +176,14 @@ fn is_heard(fault: Fault, bound: u64) -> bool {
 }
 
 /// Whether members that want names show the fault in a seed below the bound.
-fn is_seen_by_names(fault: Fault, bound: u64) -> bool {
+fn is_seen_by_names<T>(
+    fault: Fault,
+    bound: u64,
+    run: fn(AlgorithmKind, u64) -> Result<T, String>,
+) -> bool {
     let begin = Instant::now();
     planted::plant(Some(fault));
-    let broken = |seed| names::run(AlgorithmKind::Bully, seed).err().map(|broken| (seed, broken));
+    let broken = |seed| run(AlgorithmKind::Bully, seed).err().map(|broken| (seed, broken));
     let found = (0..bound).find_map(broken);
     planted::plant(None);
     let took = begin.elapsed().as_secs_f64();

@@ -1,7 +1,7 @@
 //! Clusters whose members want names, with deaths, cuts, pauses and drifting clocks.
 
 use electd_election::core::settings::{AlgorithmKind, Quorum};
-use electd_model::sim::{FaultSet, Schedule};
+use electd_model::sim::{FaultSet, PeriodFigures, Schedule};
 
 use crate::simulator::BEYOND;
 
@@ -23,4 +23,26 @@ fn names_are_held_by_one_member_each_whatever_happens() {
 pub fn run(algorithm: AlgorithmKind, seed: u64) -> Result<u64, String> {
     let (quorum, faults) = (Quorum::Majority, FaultSet::Orders);
     Schedule { quorum, faults, ..Schedule::new(algorithm, seed) }.run_with_names()
+}
+
+/// Rules G13 and G14: a job runs once in each period, or until it ended with 0, whatever a minority of the clocks shows.
+#[test]
+fn a_job_runs_once_in_each_period_whatever_happens() {
+    let mut all = PeriodFigures::default();
+    for algorithm in AlgorithmKind::ALL {
+        for seed in 0..BEYOND {
+            let figures = run_with_periods(algorithm, seed).unwrap_or_else(|what| {
+                panic!("{}, seed {seed}: {what}", algorithm.name());
+            });
+            all.begun += figures.begun;
+            all.missed += figures.missed;
+        }
+    }
+    println!("{all:?}");
+    assert!(all.begun > BEYOND * 10 && all.missed > 0, "{all:?}");
+}
+
+pub fn run_with_periods(algorithm: AlgorithmKind, seed: u64) -> Result<PeriodFigures, String> {
+    let (quorum, faults) = (Quorum::Majority, FaultSet::Orders);
+    Schedule { quorum, faults, ..Schedule::new(algorithm, seed) }.run_with_periods()
 }

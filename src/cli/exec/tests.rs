@@ -62,6 +62,7 @@ fn each_reason_not_to_come_to_a_node_has_its_code_and_its_words() {
     for (error, exit) in [
         (not_wanted(NoLockCause::Name), Exit::Usage),
         (not_wanted(NoLockCause::QuorumNone), Exit::Config),
+        (not_wanted(NoLockCause::NotAllowed), Exit::Config),
         (not_wanted(NoLockCause::Other), Exit::Unavailable),
         (Unattached::NoLocks, Exit::NotNow),
     ] {
@@ -156,7 +157,8 @@ fn a_command_waits_for_a_lock_for_failure_at_least_and_moves_if_it_fails() {
     let lock = LockName::new("backup").unwrap();
     let plan = |flags: &[&str]| {
         let exec = exec(&[flags, &["--", "true"]].concat());
-        exec.of_lock(&lock, &config, exec.job.plan(&config, "a", false))
+        let place = Beside { config: &config, name: "a", lock: Some(&lock), period: None };
+        exec.of_lock(&lock, place, exec.job.plan(&config, "a", false))
     };
     let seconds = |count| Some(Duration::from_secs(count));
     for (flags, wait, moves) in [
@@ -191,4 +193,44 @@ fn a_command_line_with_nothing_to_run_is_wrong() {
     let error = exec(&[]).run().unwrap_err();
     let words = "say what to run: electd exec -- CMD, or give --address";
     assert_eq!(error, CliError::new(Exit::Usage, words));
+}
+
+#[test]
+fn periods_that_are_none_are_wrong_usage() {
+    let error = |flags: &[&str]| exec(&[flags, &["--", "true"]].concat()).run().unwrap_err();
+    let periods = |length: &'static str| ["--lock", "report", "--once-per", length];
+    for (flags, words) in [
+        (&periods("0s")[..], "--once-per: a period is 1s to 366d"),
+        (&periods("999ms"), "--once-per: a period is 1s to 366d"),
+        (&periods("8800h"), "--once-per: a period is 1s to 366d"),
+        (
+            &[&periods("1h")[..], &["--restart", "on-failure"]].concat(),
+            "--once-per: say --retry rather than --restart on-failure",
+        ),
+        (
+            &["--lock", "etcd://h:1/report", "--once-per", "1h"],
+            "--once-per is not for use with the lock of an engine",
+        ),
+    ] {
+        assert_eq!(error(flags), CliError::new(Exit::Usage, words), "{flags:?}");
+    }
+}
+
+#[test]
+fn periods_begin_at_a_time_of_the_day_in_utc() {
+    for (flags, length, begin) in [
+        (&["24h"][..], 24.0, 0.0),
+        (&["24h", "--at", "03:00"], 24.0, 3.0),
+        (&["24h", "--at", "03:00+05:00"], 24.0, 22.0),
+        (&["1h", "--at", "03:15"], 1.0, 0.25),
+        (&["2s", "--retry"], 2.0 / 3600.0, 0.0),
+    ] {
+        let flags = [&["--lock", "report", "--once-per"], flags, &["--", "true"]].concat();
+        let mut exec = exec(&flags);
+        let wish = exec.period.wish(&mut exec.job).unwrap().unwrap();
+        let millis = |hours: f64| (hours * 3_600_000.0).round() as u64;
+        assert_eq!((wish.length_ms, wish.begin_ms), (millis(length), millis(begin)), "{flags:?}");
+        assert_eq!(wish.retry, flags.contains(&"--retry"));
+        assert!(!wish.stays);
+    }
 }

@@ -1,6 +1,7 @@
 //! `electd simulate --config FILE --down a,b | --cut a,b/c | --add N`: what would happen to this cluster.
 
 mod forecast;
+mod locks;
 mod words;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use crate::core::settings::RankKind;
 use crate::core::types::Role;
 use crate::node::ranked;
 use forecast::{Case, ForecastMember};
+use locks::LockForecast;
 pub use words::{object, text};
 
 /// The arguments of a simulation, which have no meaning for the cluster of a file.
@@ -62,6 +64,7 @@ pub struct WhatIfQuestion {
     /// What its members are ranked by.
     rank: RankKind,
     case: Case,
+    locks: Vec<LockForecast>,
 }
 
 impl WhatIf {
@@ -99,6 +102,7 @@ impl WhatIf {
         }
         let down = places("--down", self.down.iter().map(String::as_str), &names)?;
         let sides = self.sides(&names, &down)?;
+        let locks = locks::forecast(&config, &down, &sides);
         let case = Case {
             algorithm: config.algorithm,
             quorum: config.quorum,
@@ -109,7 +113,7 @@ impl WhatIf {
             sides,
             members,
         };
-        Ok(WhatIfQuestion { case, rank: config.rank, cluster: config.cluster })
+        Ok(WhatIfQuestion { case, rank: config.rank, cluster: config.cluster, locks })
     }
 
     fn sides(

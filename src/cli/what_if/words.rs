@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::WhatIfQuestion;
 use super::forecast::{Case, Forecast, Leads, Side};
+use super::locks;
 use crate::cli::print::{counted, millis};
 use crate::core::settings::{Quorum, RankKind};
 
@@ -19,6 +20,7 @@ pub fn text(asked: &WhatIfQuestion) -> String {
         text += &format!("{live}: {}\n", sentences(&asked.case, &forecast, side).join(" "));
     }
     let left = left(&asked.case, &forecast);
+    text += &locks::text(&asked.locks);
     text + "\nGUARANTEE\n" + &left.iter().map(|line| format!("  {line}\n")).collect::<String>()
 }
 
@@ -51,6 +53,9 @@ pub fn object(asked: &WhatIfQuestion) -> Value {
         "leaders_before": case.names(&forecast.before),
         "voters_needed": forecast.needed,
         "sides": sides.collect::<Vec<_>>(),
+        "locks": asked.locks.iter().map(|lock| json!({
+            "name": lock.name, "holder_before": lock.before, "holder": lock.after,
+        })).collect::<Vec<_>>(),
         "guarantee": left(case, &forecast).join(" "),
         "worst_failover_ms": forecast.guarantee.worst_failover.map(millis),
         "dual_leader_window_ms": forecast.guarantee.dual_leader_window.map(millis),
@@ -173,7 +178,12 @@ mod tests {
         let members = vec![member("a"), member("b")];
         let case = cluster(Quorum::None, &[Role::Member; 2]);
         let case = Case { algorithm: AlgorithmKind::Ring, members, ..case };
-        let mut asked = WhatIfQuestion { cluster: "c".to_owned(), rank: RankKind::Address, case };
+        let mut asked = WhatIfQuestion {
+            cluster: "c".to_owned(),
+            rank: RankKind::Address,
+            case,
+            locks: Vec::new(),
+        };
         let now = |asked: &WhatIfQuestion| asked.now(&asked.case.forecast());
         let begin = "cluster c: 2 members, quorum none, algorithm ring; ";
         let address =
@@ -188,7 +198,12 @@ mod tests {
     }
 
     fn asked(case: Case) -> WhatIfQuestion {
-        WhatIfQuestion { cluster: "c".to_owned(), rank: RankKind::Priority, case }
+        WhatIfQuestion {
+            cluster: "c".to_owned(),
+            rank: RankKind::Priority,
+            case,
+            locks: Vec::new(),
+        }
     }
 
     /// A cluster of candidates, of which these go down and which is cut like this.
@@ -282,7 +297,7 @@ mod tests {
             ],
             "guarantee": "At most one leader at any instant, as before. Each takes up to 2.1s more while a member comes and \
                           goes.",
-            "worst_failover_ms": 900, "dual_leader_window_ms": null,
+            "locks": [], "worst_failover_ms": 900, "dual_leader_window_ms": null,
         });
         assert_eq!(object(&asked(cut)), expected);
         let stays = object(&asked(case(Quorum::None, 3, &[], &[])));

@@ -47,7 +47,7 @@ pub struct PlantedFault {
     pub name: &'static str,
     /// The simulated runs that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word of the name
     /// of the exhaustive search that finds it, or "locks" and the name of one of the locks. Or "words": lies to one member.
-    /// Or "slow": voters with slow disks.
+    /// Or "slow": voters with slow disks. Or "runs": names that are held once in each period.
     pub runs: &'static str,
     /// A seed that found it: a hint if a search finds nothing. For "locks" the steps of the shortest schedule.
     pub seed: u64,
@@ -262,6 +262,12 @@ faults! {
         "A member acts under a token that it gave back.";
     WithdrawnCounts "G11" "locks-withdrawn-counts": "locks withdrawn" 7,
         "That a voter stored a table which was withdrawn counts for the one in its place.";
+    RunForgotten "G13" "locks-run-forgotten": "runs" 0,
+        "A coordinator gives a name to a candidate though its period has had its run.";
+    RunRepeated "G13" "locks-run-repeated": "runs" 0,
+        "A job that is tried again until it ended with 0 is tried again after that.";
+    OwnClock "G14" "locks-own-clock": "runs" 0,
+        "A coordinator goes by its own clock.";
     NoBackOff "S2" "stay-no-back-off": "bully none stay" 0,
         "A leader that is overruled on a third member's word calls again at once.";
 }

@@ -132,7 +132,7 @@ fn keeps_to_bounds(key: &str, value: &Value) {
             list.iter().for_each(|value| keeps_to_bounds(key, value));
             let most = match key {
                 "removed" => MOST_REMOVED,
-                "held" | "wants" | "released" => MOST_NAMES,
+                "held" | "wants" | "released" | "once" | "ended" | "differ" => MOST_NAMES,
                 "noted" | "notes" | "to" => MOST_NOTED,
                 _ => MOST_MEMBERS,
             };

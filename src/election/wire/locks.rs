@@ -11,9 +11,14 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bounds::{at_most, bounded, bounded_if_any, nanos};
-use crate::core::locks::table::{Life, LockHold, LockName, LockTable, MOST_NAMES, TakingNote};
+use super::runs::{EndForm, OncePerForm, RunForm, ended_of, ends, runs_of};
+use crate::core::locks::periods::WallTime;
+use crate::core::locks::recurring::PeriodWants;
+use crate::core::locks::table::{
+    Life, LockHold, LockName, LockTable, MOST_NAMES, MOST_RUNS, TakingNote,
+};
 use crate::core::locks::voter::{PromiseReport, TableRead};
-use crate::core::locks::word::{LockWant, LockWord};
+use crate::core::locks::word::{LockWant, LockWants, LockWord};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MOST_REMOVED};
 use crate::core::types::{Epoch, Incarnation, NodeId, Version};
 
@@ -46,6 +51,29 @@ struct TableForm {
     held: Vec<(LockName, u32, Incarnation, NumberForm)>,
     #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
     notes: Vec<(u32, Incarnation, Version)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_RUNS>")]
+    runs: Vec<RunForm>,
+}
+
+/// What a member wants: names, each with its weight and its preference.
+#[derive(Serialize, Deserialize)]
+struct WantsForm(
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")] Vec<(LockName, u32, u32)>,
+);
+
+impl From<&LockWants> for WantsForm {
+    fn from(wants: &LockWants) -> WantsForm {
+        let form = |(name, want): (&LockName, &LockWant)| (name.clone(), want.weight, want.prefer);
+        WantsForm(wants.iter().map(form).collect())
+    }
+}
+
+impl From<WantsForm> for LockWants {
+    fn from(WantsForm(wants): WantsForm) -> LockWants {
+        let want = |(name, weight, prefer)| (name, LockWant { weight, prefer });
+        wants.into_iter().map(want).collect()
+    }
 }
 
 /// A number that is never above the greatest.
@@ -63,14 +91,15 @@ impl Serialize for LockTable {
         let notes =
             self.notes().map(|(member, note)| (place(member), note.incarnation, note.version));
         let (held, notes) = (held.collect(), notes.collect());
-        let noted = members;
-        TableForm { version: self.version(), list: self.list(), noted, held, notes }.serialize(to)
+        let runs = self.runs().map(RunForm::from).collect();
+        let (version, list, noted) = (self.version(), self.list(), members);
+        TableForm { version, list, noted, held, notes, runs }.serialize(to)
     }
 }
 
 impl<'de> Deserialize<'de> for LockTable {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LockTable, D::Error> {
-        let TableForm { version, list, noted: members, held, notes } =
+        let TableForm { version, list, noted: members, held, notes, runs } =
             TableForm::deserialize(from)?;
         let at = |place: u32| {
             members.get(place as usize).copied().ok_or_else(|| D::Error::custom("no such member"))
@@ -90,7 +119,9 @@ impl<'de> Deserialize<'de> for LockTable {
         if (held.len(), notes.len()) != counts {
             return Err(D::Error::custom("a name or a note is there twice"));
         }
-        LockTable::from_parts(version, list, held, notes).map_err(D::Error::custom)
+        let runs = runs_of(runs)?;
+        let table = LockTable::from_parts(version, list, held, notes);
+        table.and_then(|table| table.with_runs(runs)).map_err(D::Error::custom)
     }
 }
 
@@ -165,11 +196,26 @@ enum WordForm {
     Want {
         life: (NodeId, Incarnation),
         /// Name, weight and preference.
-        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
-        wants: Vec<(LockName, u32, u32)>,
+        wants: Option<WantsForm>,
         #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
         released: Vec<(LockName, NumberForm)>,
         promises: ReportForm,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        once: Vec<(LockName, OncePerForm)>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        ended: Vec<(LockName, EndForm)>,
+        #[serde(default, deserialize_with = "bounded")]
+        rules: u64,
+    },
+    Gave {
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        released: Vec<(LockName, NumberForm)>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        ended: Vec<(LockName, EndForm)>,
+        passed: bool,
     },
     Order {
         #[serde(deserialize_with = "bounded")]
@@ -178,11 +224,37 @@ enum WordForm {
         #[serde(deserialize_with = "bounded_if_any")]
         token: Option<u64>,
     },
+    Rebalance {
+        #[serde(deserialize_with = "bounded")]
+        number: u64,
+    },
     Ordered {
         #[serde(deserialize_with = "bounded")]
         number: u64,
         done: bool,
     },
+    Clock {
+        #[serde(deserialize_with = "bounded_if_any")]
+        time: Option<u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        differ: Vec<LockName>,
+    },
+    Wall {
+        #[serde(deserialize_with = "bounded")]
+        time: u64,
+    },
+    Forget {
+        name: LockName,
+    },
+}
+
+fn tokens(released: &BTreeMap<LockName, u64>) -> Vec<(LockName, NumberForm)> {
+    released.iter().map(|(name, token)| (name.clone(), NumberForm(*token))).collect()
+}
+
+fn released(tokens: Vec<(LockName, NumberForm)>) -> BTreeMap<LockName, u64> {
+    tokens.into_iter().map(|(name, token)| (name, token.0)).collect()
 }
 
 impl From<&LockWord> for WordForm {
@@ -206,22 +278,33 @@ impl From<&LockWord> for WordForm {
             LockWord::Promise { number, to, list } => {
                 WordForm::Promise { number: *number, to: *to, list: *list }
             }
-            LockWord::Want { life, wants, released, promises } => WordForm::Want {
+            LockWord::Want { life, wants, released, promises, rules, periods } => WordForm::Want {
                 life: pair(life),
-                wants: (wants.iter())
-                    .map(|(name, want)| (name.clone(), want.weight, want.prefer))
-                    .collect(),
-                released: (released.iter())
-                    .map(|(name, token)| (name.clone(), NumberForm(*token)))
-                    .collect(),
+                wants: wants.as_deref().map(WantsForm::from),
+                released: tokens(released),
                 promises: promises.into(),
+                once: (periods.once.iter())
+                    .map(|(name, once)| (name.clone(), OncePerForm::from(*once)))
+                    .collect(),
+                ended: ends(&periods.ended),
+                rules: *rules,
             },
+            LockWord::Gave { released, ended, passed } => {
+                WordForm::Gave { released: tokens(released), ended: ends(ended), passed: *passed }
+            }
             LockWord::Order { number, name, token } => {
                 WordForm::Order { number: *number, name: name.clone(), token: *token }
             }
+            LockWord::Rebalance { number } => WordForm::Rebalance { number: *number },
             LockWord::Ordered { number, done } => {
                 WordForm::Ordered { number: *number, done: *done }
             }
+            LockWord::Clock { time, differ } => WordForm::Clock {
+                time: time.map(|time| time.0),
+                differ: differ.iter().cloned().collect(),
+            },
+            LockWord::Wall { time } => WordForm::Wall { time: time.0 },
+            LockWord::Forget { name } => WordForm::Forget { name: name.clone() },
         }
     }
 }
@@ -246,14 +329,24 @@ impl From<WordForm> for LockWord {
                 LockWord::Ask { number, life: life(of), known, length }
             }
             WordForm::Promise { number, to, list } => LockWord::Promise { number, to, list },
-            WordForm::Want { life: of, wants, released, promises } => {
-                let want = |(name, weight, prefer)| (name, LockWant { weight, prefer });
-                let wants = Arc::new(wants.into_iter().map(want).collect());
-                let released = released.into_iter().map(|(name, token)| (name, token.0)).collect();
-                LockWord::Want { life: life(of), wants, released, promises: promises.into() }
+            WordForm::Want { life: of, wants, released: given, promises, rules, once, ended } => {
+                let wants = wants.map(|wants| Arc::new(LockWants::from(wants)));
+                let (released, promises) = (released(given), promises.into());
+                let once = once.into_iter().map(|(name, once)| (name, once.into())).collect();
+                let periods = PeriodWants { once, ended: ended_of(ended) };
+                LockWord::Want { life: life(of), wants, released, promises, rules, periods }
+            }
+            WordForm::Gave { released: given, ended, passed } => {
+                LockWord::Gave { released: released(given), ended: ended_of(ended), passed }
             }
             WordForm::Order { number, name, token } => LockWord::Order { number, name, token },
+            WordForm::Rebalance { number } => LockWord::Rebalance { number },
             WordForm::Ordered { number, done } => LockWord::Ordered { number, done },
+            WordForm::Clock { time, differ } => {
+                LockWord::Clock { time: time.map(WallTime), differ: differ.into_iter().collect() }
+            }
+            WordForm::Wall { time } => LockWord::Wall { time: WallTime(time) },
+            WordForm::Forget { name } => LockWord::Forget { name },
         }
     }
 }
@@ -271,62 +364,4 @@ impl<'de> Deserialize<'de> for LockWord {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::core::message::Message;
-    use crate::limits::GREATEST;
-    use crate::wire::frame::MAX_FRAME;
-    use crate::wire::samples::{envelope, id};
-    use crate::wire::{decode_message, encode_message};
-
-    #[test]
-    fn the_largest_table_fits_into_a_frame() {
-        let version = Version { epoch: Epoch(GREATEST), counter: GREATEST };
-        let members = (0..(MOST_MEMBERS + MOST_REMOVED) as u128).map(id);
-        let note = TakingNote { incarnation: Incarnation(GREATEST), version };
-        let notes: BTreeMap<NodeId, TakingNote> = members.map(|id| (id, note)).collect();
-        let last = *notes.last_key_value().expect("there are many").0;
-        let by = Life { member: last, incarnation: Incarnation(1 << 32) };
-        let hold = |number| {
-            let name = LockName::new(&format!("{number:0>63}")).expect("it is one");
-            (name, LockHold { by, token: GREATEST })
-        };
-        let held = (0..MOST_NAMES).map(hold).collect();
-        let table = LockTable::from_parts(version, version, held, notes).expect("it is one");
-        let message = Message::Lock(vec![LockWord::Done { table: Arc::new(table) }]);
-        let frame = encode_message(&envelope(message.clone()));
-        assert!(frame.len() < MAX_FRAME, "{}", frame.len());
-        assert_eq!(decode_message(&frame[4..]).expect("it is read").message, message);
-    }
-
-    #[test]
-    fn a_table_that_no_coordinator_makes_is_read_by_nobody() {
-        let good = json!({
-            "version": [7, 5],
-            "list": [7, 2],
-            "noted": [id(3)],
-            "held": [["backup", 0, 2, 4]],
-            "notes": [[0, 1, [7, 5]]],
-        });
-        let read = |table: &Value| serde_json::from_value::<LockTable>(table.clone()).is_ok();
-        assert!(read(&good));
-        for (key, odd) in [
-            ("version", json!([7, 3])),
-            ("noted", json!([])),
-            ("held", json!([["Backup", 0, 2, 4]])),
-            ("held", json!([["backup", 1, 2, 4]])),
-            ("held", json!([["backup", 0, 2, 6]])),
-            ("held", json!([["backup", 0, 2, 4], ["backup", 0, 2, 5]])),
-            ("held", json!([["backup", 0, u64::MAX, 4]])),
-            ("notes", json!([])),
-            ("notes", json!([[0, 1, [7, 6]]])),
-            ("notes", json!([[0, 1, [7, 5]], [0, 1, [7, 4]]])),
-        ] {
-            let mut table = good.clone();
-            table[key] = odd;
-            assert!(!read(&table), "{table}");
-        }
-    }
-}
+mod tests;

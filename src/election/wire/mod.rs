@@ -8,6 +8,7 @@ mod greeting;
 mod locks;
 mod members;
 mod mirror;
+mod runs;
 mod schema;
 mod values;
 

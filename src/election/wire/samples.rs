@@ -1,11 +1,14 @@
 //! One good frame of each kind, for the tests. The snapshot `frames` is made from them, and the test against a real
 //! process (`tests/process/impostor`) alters them: add each new kind of message here, and accept the new snapshot.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::death::{DeathCertificate, DeathHash, Secret};
 use crate::core::departures::Departure;
+use crate::core::locks::periods::{OncePer, PeriodRun, RunEnd, WallTime};
+use crate::core::locks::recurring::PeriodWants;
 use crate::core::locks::table::{Life, LockHold, LockName, LockTable, TakingNote};
 use crate::core::locks::voter::{PromiseReport, TableRead};
 use crate::core::locks::word::{LockWant, LockWord};
@@ -182,6 +185,17 @@ fn locks() -> Message {
     let list = ListVersion { epoch, counter: 2 };
     let table = LockTable::from_parts(version, list, held, notes);
     let table = Arc::new(table.unwrap_or_else(|bad| unreachable!("{bad}")));
+    let run = |token, end| PeriodRun {
+        once: OncePer::DAILY,
+        until: WallTime(86_400_000),
+        token,
+        by: id(3),
+        begun: WallTime(9),
+        end,
+    };
+    let runs = [(name("report"), run(4, None)), (name("books"), run(3, Some(RunEnd::Code(0))))];
+    let with_runs = table.as_ref().clone().with_runs(runs.into());
+    let with_runs = with_runs.unwrap_or_else(|bad| unreachable!("{bad}"));
     let promises = PromiseReport { to_all: false, to: [life].into() };
     let read = |table| TableRead { table, promises: promises.clone() };
     let want = LockWant { weight: 1, prefer: 2 };
@@ -197,14 +211,46 @@ fn locks() -> Message {
         LockWord::Ask { number, life, known: version, length },
         LockWord::Promise { number, to: life.incarnation, list },
         LockWord::Want {
+            rules: 7,
             life,
-            wants: Arc::new([(name("vip-7"), want)].into()),
+            wants: Some(Arc::new([(name("vip-7"), want)].into())),
             released: [(name("backup"), 4)].into(),
+            promises: promises.clone(),
+            periods: PeriodWants::default(),
+        },
+        LockWord::Want {
+            rules: 7,
+            life,
+            wants: Some(Arc::new([(name("report"), want)].into())),
+            released: [(name("backup"), 4), (name("books"), 5)].into(),
             promises,
+            periods: PeriodWants {
+                once: [(name("report"), OncePer::DAILY)].into(),
+                ended: [(name("backup"), RunEnd::Code(3)), (name("books"), RunEnd::Unused)].into(),
+            },
+        },
+        LockWord::Want {
+            rules: 0,
+            life,
+            wants: None,
+            released: [].into(),
+            promises: PromiseReport::default(),
+            periods: PeriodWants::default(),
+        },
+        LockWord::Gave {
+            released: [(name("report"), 3)].into(),
+            ended: [(name("report"), RunEnd::Code(0))].into(),
+            passed: true,
         },
         LockWord::Order { number, name: name("backup"), token: Some(4) },
         LockWord::Order { number, name: name("backup"), token: None },
+        LockWord::Rebalance { number },
         LockWord::Ordered { number, done: true },
+        LockWord::Clock { time: None, differ: BTreeSet::new() },
+        LockWord::Clock { time: Some(WallTime(9)), differ: [name("report")].into() },
+        LockWord::Wall { time: WallTime(9) },
+        LockWord::Forget { name: name("report") },
+        LockWord::Done { table: Arc::new(with_runs) },
     ])
 }
 

@@ -15,6 +15,7 @@ use log::warn;
 
 use super::super::equipment::Equipment;
 use super::super::mandate::{Mandate, MandateHold};
+use super::super::period::PeriodWish;
 use super::super::turns::LockTurns;
 use super::super::words::{FromExec, FromNode, NoLockCause, PROTOCOL, Welcome};
 use super::super::{clock, lock};
@@ -25,7 +26,7 @@ use crate::local::lines;
 use crate::node::NodeHandle;
 use crate::node::attendance::{Attendance, JobRecord};
 use crate::node::leadership::{Change, Leadership};
-use crate::node::locks::{GivenUrl, LockRefused};
+use crate::node::locks::{GivenUrl, LockRefused, PeriodHindrance};
 
 /// Lines that wait to be parsed.
 const LINES: usize = 4;
@@ -138,6 +139,7 @@ impl<'a> AttachedConnection<'a> {
             takes_late: true,
             takes_locks: true,
             takes_urls: true,
+            takes_periods: true,
         };
         lines::write(self.stream, &FromNode::Welcome(welcome))?;
         let (sender, lines) = bounded(LINES);
@@ -156,12 +158,14 @@ impl<'a> AttachedConnection<'a> {
         let turn = self.mandate.turn().cloned().unwrap_or_else(never);
         loop {
             self.tell()?;
+            self.look_at_period()?;
             let leads = self.reported != Some((0, 0));
             // It is renewed with each heartbeat.
             let heartbeat = self.attached.node.timing().heartbeat;
             let pause = match self.mandate.is_overdue() {
                 true => AGAIN,
                 false if leads => heartbeat / 2,
+                false if self.mandate.is_of_periods() => heartbeat,
                 false => Duration::from_secs(60),
             };
             select! {
@@ -175,8 +179,8 @@ impl<'a> AttachedConnection<'a> {
                     return Ok(true);
                 }
                 recv(lines) -> word => match word {
-                    Ok(FromExec::Lock { name }) => {
-                        self.want(&name)?;
+                    Ok(FromExec::Lock { name, period }) => {
+                        self.want(&name, period)?;
                         return Ok(true);
                     }
                     Ok(word) => self.obey(&word)?,
@@ -193,7 +197,7 @@ impl<'a> AttachedConnection<'a> {
     }
 
     /// The command runs by the lock of this name, once it is its turn.
-    fn want(&mut self, name: &str) -> io::Result<()> {
+    fn want(&mut self, name: &str, period: Option<PeriodWish>) -> io::Result<()> {
         if !matches!(self.mandate, Mandate::Leadership(_)) || self.job.is_some() {
             return Err(io::Error::other("it has asked for something else already"));
         }
@@ -201,9 +205,14 @@ impl<'a> AttachedConnection<'a> {
             Ok(name) => name,
             Err(why) => return self.refuse(NoLockCause::Name, &why),
         };
+        let once = match period.map(PeriodWish::once).transpose() {
+            Ok(once) => once,
+            Err(why) => return self.refuse(NoLockCause::Name, &why),
+        };
+        let period = once.zip(period.map(|period| period.stays));
         let turn = self.attached.turns.wait(name, self.number);
         let is_first = turn.comes.try_recv().is_ok();
-        self.mandate = Mandate::Lock { wanted: None, turn, has_come: false };
+        self.mandate = Mandate::Lock { wanted: None, turn, has_come: false, period };
         if is_first {
             self.take_turn()?;
         }
@@ -214,6 +223,9 @@ impl<'a> AttachedConnection<'a> {
     fn take_turn(&mut self) -> io::Result<()> {
         self.mandate.take_turn(&self.attached.node).or_else(|why| match why {
             LockRefused::QuorumNone => self.refuse(NoLockCause::QuorumNone, &why),
+            LockRefused::Undeclared | LockRefused::NotAllowed => {
+                self.refuse(NoLockCause::NotAllowed, &why)
+            }
             _ => self.refuse(NoLockCause::Other, &why),
         })?;
         self.show_url();
@@ -224,6 +236,22 @@ impl<'a> AttachedConnection<'a> {
     fn show_url(&mut self) {
         if let (Some(url), Some(of), None) = (&self.url, self.mandate.url_of(), &self.shown) {
             self.shown = Some(self.attached.node.reached_at(of, url.clone()));
+        }
+    }
+
+    /// A command that runs once in each period has no more to wait for if this one has its run.
+    fn look_at_period(&self) -> io::Result<()> {
+        if self.job.is_some() {
+            return Ok(());
+        }
+        match self.mandate.hindrance(&self.attached.node) {
+            None => Ok(()),
+            Some(PeriodHindrance::HasRun(run)) => self.refuse(NoLockCause::HasRun, &run.rest()),
+            Some(PeriodHindrance::Differs) => {
+                let why = "another host wants other periods for this lock: give --once-per, --at and --retry alike \
+                           on all hosts";
+                self.refuse(NoLockCause::Differs, &why)
+            }
         }
     }
 
@@ -306,6 +334,10 @@ impl<'a> AttachedConnection<'a> {
             FromExec::Failed { reason } => {
                 self.mandate.stand_back(reason);
                 lines::write(self.stream, &FromNode::Resigned(None))
+            }
+            FromExec::Ran { code } => {
+                self.mandate.end_run(*code);
+                Ok(())
             }
             FromExec::Resign => {
                 lines::write(self.stream, &FromNode::Resigned(self.mandate.hand_over()))

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
 use super::*;
+use crate::core::locks::table::LockName;
 use crate::exec::words::Welcome;
 use crate::node::logged::logged;
 
@@ -20,6 +21,7 @@ fn welcome(clock: Option<&str>, takes: bool) -> FromNode {
         takes_late: takes,
         takes_locks: takes,
         takes_urls: takes,
+        takes_periods: takes,
     })
 }
 
@@ -46,6 +48,7 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
                 FromExec::Clean
                 | FromExec::Late { .. }
                 | FromExec::Url { .. }
+                | FromExec::Ran { .. }
                 | FromExec::Ended => None,
                 FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
             };
@@ -114,7 +117,8 @@ fn start_with_lock(words: &[FromNode]) -> Result<Remote, Unattached> {
         node.shutdown(Shutdown::Write).unwrap();
     }
     let name = LockName::new("backup").unwrap();
-    let started = Remote::start(own, Vec::new(), Path::new("state"), Some(&name));
+    let asked = Some(LockAsked { name: &name, period: None });
+    let started = Remote::start(own, Vec::new(), Path::new("state"), asked);
     std::mem::forget(node); // it lives on
     started
 }

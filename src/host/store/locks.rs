@@ -46,14 +46,26 @@ struct LocksForm {
 }
 
 impl LocksFile {
-    /// Reads the file in the folder of this member, which the caller has locked. Without a file the record is empty.
+    /// Reads the file in the folder of this member, which the caller has locked; no record without a file.
     ///
     /// # Errors
     /// When there is a file that cannot be trusted. It is never changed here.
-    pub fn open(dir: &Path, id: NodeId) -> Result<(LocksFile, LocksRecord), StoreError> {
+    pub fn open(dir: &Path, id: NodeId) -> Result<(LocksFile, Option<LocksRecord>), StoreError> {
         let path = dir.join(LOCKS);
-        let record = read_as(&path, id, FORMAT, from_json)?.unwrap_or_default();
+        let record = read_as(&path, id, FORMAT, from_json)?;
         Ok((LocksFile { path, id }, record))
+    }
+
+    /// Makes durable that this member never stored a table, before it has any other state: beside a state without this file
+    /// a table may have been lost.
+    ///
+    /// # Errors
+    /// As [`LocksFile::open`], and when the disk cannot be written.
+    pub fn begin(dir: &Path, id: NodeId) -> Result<(), StoreError> {
+        match LocksFile::open(dir, id)? {
+            (file, None) => file.save(&LocksRecord::default()),
+            (_, Some(_)) => Ok(()),
+        }
     }
 
     fn to_json(&self, record: &LocksRecord) -> Result<Vec<u8>, serde_json::Error> {
@@ -126,10 +138,12 @@ mod tests {
     fn what_was_stored_is_read_again_and_without_a_file_nothing_is() {
         let dir = tempfile::tempdir().unwrap();
         let (file, empty) = LocksFile::open(dir.path(), id(1)).unwrap();
-        assert_eq!(empty, LocksRecord::default());
+        assert_eq!(empty, None);
         for stored in [record(), LocksRecord::default(), record()] {
             file.save(&stored).unwrap();
-            assert_eq!(LocksFile::open(dir.path(), id(1)).unwrap().1, stored);
+            assert_eq!(LocksFile::open(dir.path(), id(1)).unwrap().1, Some(stored.clone()));
+            LocksFile::begin(dir.path(), id(1)).unwrap();
+            assert_eq!(LocksFile::open(dir.path(), id(1)).unwrap().1, Some(stored));
         }
         let foreign = LocksFile::open(dir.path(), id(2)).unwrap_err();
         assert!(matches!(foreign, StoreError::Foreign { found, .. } if found == id(1)));

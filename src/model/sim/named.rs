@@ -7,6 +7,7 @@ use super::agenda::{Payload, SimulatedEvent, Transit};
 use super::links::LinkState;
 use super::network;
 use super::node::Node;
+use super::periods::PeriodFigures;
 use super::world::World;
 use crate::core::detector::Peer;
 use crate::core::locks::coordination::ElectionView;
@@ -27,6 +28,9 @@ pub(super) fn after_turn(world: &mut World, node: usize) {
 pub(super) fn died(world: &mut World, node: usize) {
     let Some(names) = &mut world.names else { return };
     let kept = names.random.below(2) == 0;
+    if let (Some(periods), Some(member)) = (&mut names.periods, &names.of[node].member) {
+        periods.died(node, member.life());
+    }
     let named = &mut names.of[node];
     named.member = None;
     if let Some((_, record)) = named.writing.take().filter(|_| kept) {
@@ -88,8 +92,10 @@ fn view(world: &World, node: usize) -> Option<ElectionView> {
         list: core.members().clone(),
         leader: core.leader().map(|leader| (leader.id, core.view().epoch)),
         told: host.disk.told(),
+        reserved: host.disk.reserved(),
         timing: core.settings().timing,
         over: core.detector().iter().filter_map(over).collect(),
+        wall: world.names.as_ref().map(|names| names.wall(node, world.now)).unwrap_or_default(),
     })
 }
 
@@ -107,6 +113,7 @@ fn take(world: &mut World, node: usize, input: LockInput) {
     member.take(&view, input, &mut out);
     let supported = clock.truly(member.holder().supported_until());
     let judged = names.judge(node, (now, view.now), supported);
+    let judged = judged.and_then(|()| names.run_jobs(node, &view, (now, supported)));
     world.checker.judged(now, node, judged);
     for output in out {
         carry(world, node, output);
@@ -174,7 +181,9 @@ fn arm(world: &mut World, node: usize) {
     let Some(names) = &mut world.names else { return };
     let named = &mut names.of[node];
     let Some(member) = &named.member else { return };
-    let due = clock.truly(member.deadline()).max(now + Duration::from_nanos(1));
+    let due = clock.truly(member.deadline());
+    let ends = names.periods.as_ref().and_then(|periods| periods.ends(node)).unwrap_or(due);
+    let due = due.min(ends).max(now + Duration::from_nanos(1));
     if named.tick.is_none_or(|tick| tick > due || tick <= now) {
         named.tick = Some(due);
         schedule(world, node, due, LockInput::Tick);
@@ -196,7 +205,7 @@ pub(super) fn judge_held(world: &World) -> Result<u64, String> {
     }
     for (at, named) in names.of.iter().enumerate().filter(|(at, _)| live(at)) {
         let wanted = named.member.iter().flat_map(|member| member.wants().keys());
-        for name in wanted {
+        for name in wanted.filter(|name| !named.is_of_periods(name)) {
             let mut acting = names.acting.iter().filter(|acting| acting.name == *name);
             if !acting.any(|acting| acting.until > world.now) {
                 return Err(format!("nobody acts under {name}, which node-{} wants", at + 1));
@@ -204,4 +213,14 @@ pub(super) fn judge_held(world: &World) -> Result<u64, String> {
         }
     }
     Ok(names.taken)
+}
+
+/// Whether each job has run in the last periods, in which all was well.
+pub(super) fn judge_periods(world: &World) -> Result<PeriodFigures, String> {
+    let Some(names) = &world.names else { return Ok(PeriodFigures::default()) };
+    let Some(periods) = &names.periods else { return Ok(PeriodFigures::default()) };
+    let voters = || world.founders.voters().filter_map(|id| world.place(id));
+    let is_well = voters().all(|at| world.nodes[at].core.is_some());
+    let is_led = world.nodes.iter().any(Node::leads);
+    periods.judge(world.now, is_well && is_led)
 }

@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::periods::{SimulatedPeriods, shown};
 use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::member::LockMember;
+use crate::core::locks::periods::WallTime;
 use crate::core::locks::table::{Life, LockName};
 use crate::core::locks::voter::KeptTable;
 use crate::core::locks::word::LockWant;
@@ -38,6 +40,8 @@ pub(super) struct WantedNames {
     tokens: BTreeMap<LockName, u64>,
     /// How often a process began to act under a name.
     pub taken: u64,
+    /// Names that are held once in each period, if there are any.
+    pub periods: Option<SimulatedPeriods>,
     /// Nobody changes its mind any more.
     pub calm: bool,
 }
@@ -62,6 +66,13 @@ pub(super) struct Acting {
     pub until: Time,
 }
 
+impl NamedNode {
+    /// Whether its member wants the name once in each period.
+    pub fn is_of_periods(&self, name: &LockName) -> bool {
+        self.member.as_ref().is_some_and(|member| member.once().contains_key(name))
+    }
+}
+
 impl WantedNames {
     pub fn new(seed: u64, nodes: usize) -> WantedNames {
         let name = |at: usize| LockName::new(&format!("name-{at}")).ok();
@@ -72,6 +83,7 @@ impl WantedNames {
             acting: Vec::new(),
             tokens: BTreeMap::new(),
             taken: 0,
+            periods: None,
             calm: false,
         }
     }
@@ -87,9 +99,32 @@ impl WantedNames {
                 wants.insert(name.clone(), LockWant { weight: 1, prefer });
             }
         }
+        if let Some(periods) = &self.periods {
+            wants.extend(periods.wants());
+            member.want_once(view, periods.once());
+        }
         member.want(view, wants);
         self.of[node].member = Some(member);
         self.of[node].tick = None;
+    }
+
+    /// What the wall clock of a host shows.
+    pub fn wall(&self, node: usize, now: Time) -> WallTime {
+        let ahead = self.periods.as_ref().map_or(0, |periods| periods.ahead(node));
+        shown(now, ahead)
+    }
+
+    /// The jobs of a process that run once in each period begin and end.
+    pub fn run_jobs(
+        &mut self,
+        node: usize,
+        view: &ElectionView,
+        (now, until): (Time, Time),
+    ) -> Result<(), String> {
+        let (Some(periods), Some(member)) = (&mut self.periods, &mut self.of[node].member) else {
+            return Ok(());
+        };
+        periods.turn((node, member), view, (now, until))
     }
 
     /// Now and then a member wants one name more, or one less: then it gives that back.
@@ -122,7 +157,8 @@ impl WantedNames {
         if until <= now {
             return Ok(());
         }
-        for name in &self.all {
+        let of_periods = self.periods.iter().flat_map(SimulatedPeriods::names);
+        for name in self.all.iter().chain(of_periods) {
             let Some(token) = member.holder().token(name, local) else { continue };
             let rival = self.acting.iter().find(|acting| acting.name == *name);
             if let Some(Acting { by, until, .. }) = rival

@@ -319,6 +319,11 @@ impl Disk {
         self.durable.vote.filter(|vote| vote.informed).map(|vote| vote.floor)
     }
 
+    /// The greatest epoch that a crash does not forget, as far as it was reserved.
+    pub fn reserved(&self) -> Epoch {
+        self.durable.reserved
+    }
+
     /// How long a promise may be that a crash does not forget.
     pub fn promised(&self) -> Duration {
         self.durable.vote.map_or(Duration::ZERO, |vote| vote.promised)

@@ -12,6 +12,7 @@ use super::named;
 use super::names::WantedNames;
 use super::orders;
 use super::pause;
+use super::periods::{self, PeriodFigures, SimulatedPeriods};
 use super::plan::FaultPlan;
 use super::schedule::{FailedRun, PassedRun, Schedule};
 use super::settle;
@@ -48,6 +49,29 @@ impl Schedule {
         }
         settle::pass(&mut world, TIMING.failure * 6)?;
         named::judge_held(&world)
+    }
+
+    /// Lives through the schedule in a cluster of names that are held once in each period, by hosts some of whose clocks are
+    /// a year apart. Returns what became of their runs.
+    ///
+    /// # Errors
+    /// At the first breach of an invariant, or if a job has not run in the end.
+    pub fn run_with_periods(self) -> Result<PeriodFigures, String> {
+        let (mut world, what) = self.live_in(|world| {
+            let mut names = WantedNames::new(self.seed, world.nodes.len());
+            let voters: Vec<usize> =
+                world.founders.voters().filter_map(|id| world.place(id)).collect();
+            let most = voters.len() - world.founders.majority();
+            let periods = SimulatedPeriods::new(self.seed, world.nodes.len(), (&voters, most));
+            names.periods = Some(periods);
+            world.names = Some(names);
+        });
+        what?;
+        if let Some(names) = &mut world.names {
+            names.calm = true;
+        }
+        settle::pass(&mut world, periods::LENGTH * 4)?;
+        named::judge_periods(&world)
     }
 
     /// The world at the end of the schedule, and how long it took to settle.

@@ -124,6 +124,7 @@ impl ElectionLoop {
             Forwarded::Change(MembershipChange::Add(_) | MembershipChange::Remove { .. })
         );
         let leads = self.core.phase() == Phase::Leading;
-        changes && leads && !self.locks.may_change_voters(clock::now())
+        let failure = self.core.settings().timing.failure;
+        changes && leads && !self.locks.may_change_voters(failure, clock::now())
     }
 }

@@ -4,7 +4,7 @@ use crossbeam::channel::bounded;
 use serde_json::json;
 
 use super::*;
-use crate::config::{Builder, Config};
+use crate::config::{Builder, Config, LocksConfig};
 use crate::core::OperatorCommand;
 use crate::core::settings::Settings;
 use crate::net::{Inbox, NetworkContext, OwnListener, Peers, Refusals, ThreadEnd};
@@ -63,7 +63,8 @@ pub fn stage(config: &Config, ago: Duration, change: impl FnOnce(&mut Settings))
             .unwrap();
     let (hands, tally) = (published.hands.clone(), published.measures.tally.clone());
     let shown = (published.locks.clone(), HandsThread::start(core.id(), hands, tally).unwrap());
-    let locks = LockSide::new(&core, &durable, (file, record), shown);
+    let record = record.unwrap_or_default();
+    let locks = LockSide::new(&core, &durable, (file, record), LocksConfig::default(), shown);
     let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();

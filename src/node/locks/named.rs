@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
 use crate::core::types::Time;
@@ -17,6 +18,8 @@ const FAVOURED: Duration = Duration::from_secs(60);
 pub struct WantedName {
     pub name: LockName,
     want: LockWant,
+    /// It is held once in each of these periods.
+    pub once: Option<OncePer>,
     pub feed: Arc<Feed>,
     /// Those who hold on to it, and for how long each may.
     holds: BTreeMap<u64, Duration>,
@@ -30,13 +33,18 @@ pub struct WantedName {
     favoured: Time,
     /// The program wants it no more.
     pub is_dropped: bool,
+    /// The code with which the command ended that ran under this token.
+    pub code: Option<u8>,
+    /// The configuration lets this member hold it.
+    is_allowed: bool,
 }
 
 impl WantedName {
-    pub fn new(name: LockName, want: LockWant) -> WantedName {
+    pub fn new(name: LockName, want: LockWant, once: Option<OncePer>) -> WantedName {
         WantedName {
             name,
             want,
+            once,
             feed: Arc::default(),
             holds: BTreeMap::new(),
             token: None,
@@ -44,6 +52,8 @@ impl WantedName {
             behind: Time(0),
             favoured: Time(0),
             is_dropped: false,
+            code: None,
+            is_allowed: true,
         }
     }
 
@@ -57,6 +67,21 @@ impl WantedName {
             self.want.prefer.saturating_add(1).min(u32::MAX - 1)
         };
         LockWant { prefer, ..self.want }
+    }
+
+    /// The configuration says otherwise from now on how much this member is to want it, or whether it may hold it.
+    pub fn rewish(&mut self, want: LockWant, is_allowed: bool) {
+        (self.want, self.is_allowed) = (want, is_allowed);
+    }
+
+    /// Whether the member may want it.
+    pub fn is_wanted(&self) -> bool {
+        self.is_allowed && !self.is_dropped
+    }
+
+    /// Whether it is being given back.
+    pub fn is_ending(&self) -> bool {
+        self.ending.is_some()
     }
 
     pub fn favour(&mut self, now: Time) {
@@ -74,6 +99,11 @@ impl WantedName {
             self.holds.insert(hold, most);
         }
         may
+    }
+
+    /// Whether the program may have begun to act.
+    pub fn is_held(&self) -> bool {
+        !self.holds.is_empty()
     }
 
     pub fn let_go(&mut self, hold: u64) {
@@ -111,7 +141,7 @@ impl WantedName {
         if before == token {
             return;
         }
-        self.ending = None;
+        (self.ending, self.code) = (None, None);
         match token {
             Some(epoch) => {
                 self.favoured = Time(0);

@@ -48,6 +48,12 @@ impl LockOrders {
         self.pending.is_empty()
     }
 
+    /// The next number of an order.
+    pub fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
     pub fn deadline(&self) -> Option<Time> {
         self.pending.iter().map(|order| order.until).min()
     }
@@ -63,8 +69,7 @@ impl LockOrders {
         let hold = member.holder().table().and_then(|table| table.get(&name));
         match judge(wishes, list, (&name, hold), &order) {
             Ok(to) => {
-                self.last += 1;
-                let (number, token) = (self.last, hold.map(|hold| hold.token));
+                let (number, token) = (self.number(), hold.map(|hold| hold.token));
                 let pending = PendingOrder { number, name: name.clone(), token, to, until, answer };
                 self.pending.push(pending);
                 let first = to.map(|to| (to, None)).or(hold.map(|hold| (hold.by.member, token)));

@@ -5,21 +5,26 @@ use std::time::Duration;
 use crate::core::Core;
 use crate::core::detector::Peer;
 use crate::core::locks::coordination::ElectionView;
+use crate::core::locks::periods::WallTime;
 use crate::core::locks::table::Life;
 use crate::core::settings::Timing;
-use crate::core::types::{Epoch, Time};
+use crate::core::types::Time;
+use crate::node::clock;
+use crate::node::locks::side::DurableRounds;
 
 /// What the election knows by now.
-pub fn election_view(core: &Core, told: Option<Epoch>, now: Time) -> ElectionView {
+pub fn election_view(core: &Core, durable: DurableRounds, now: Time) -> ElectionView {
     let over =
         |peer: &Peer| peer.certified().map(|incarnation| Life { member: peer.id(), incarnation });
     ElectionView {
         now,
         list: core.members().clone(),
         leader: core.leader().map(|leader| (leader.id, core.view().epoch)),
-        told,
+        told: durable.told,
+        reserved: durable.reserved,
         timing: Timing { lease: promised(core), ..core.settings().timing },
         over: core.detector().iter().filter_map(over).collect(),
+        wall: WallTime(clock::wall_clock_ms()),
     }
 }
 

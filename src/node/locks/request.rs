@@ -7,6 +7,8 @@ use crossbeam::channel::Sender;
 use thiserror::Error;
 
 use super::order::LockOrder;
+use crate::config::LocksConfig;
+use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
 use crate::node::command::CommandError;
@@ -32,6 +34,18 @@ pub enum LockRefused {
     /// Somebody has this node want the name already.
     #[error("this node wants the lock already: one program at a time waits for a name on a node")]
     Wanted,
+    /// The configuration declares all names, and not this one.
+    #[error("the configuration declares no such lock, and has `\"names\": \"declared\"`")]
+    Undeclared,
+    /// This member is not among those that may hold it.
+    #[error("this member is not in `only` of the lock in the configuration")]
+    NotAllowed,
+    /// There are as many names as there may be.
+    #[error("there are {most} locks already, which is `most` in the configuration")]
+    Most {
+        /// That number.
+        most: usize,
+    },
     /// The member wants as many names as it may.
     #[error("this node wants {MOST_WANTED} locks already, which is the most")]
     TooMany,
@@ -51,6 +65,7 @@ pub enum LockRequest {
         number: u64,
         name: LockName,
         want: LockWant,
+        once: Option<OncePer>,
         answer: Sender<Result<Arc<Feed>, LockRefused>>,
     },
     /// It wants the name of this number no more.
@@ -61,6 +76,12 @@ pub enum LockRequest {
     LetGo { number: u64, hold: u64 },
     /// The name goes back, for another candidate; this member is behind the others for this long.
     GiveBack { number: u64, behind: Duration },
+    /// The run for which the member held the name of this number ended with this code: the name goes back.
+    EndRun { number: u64, code: u8, behind: Duration },
+    /// The configuration was read again.
+    Configure { config: LocksConfig, done: Sender<()> },
+    /// An operator has the locks spread anew.
+    Rebalance { timeout: Duration, answer: Sender<Result<String, CommandError>> },
     /// An operator's order.
     Order {
         name: LockName,

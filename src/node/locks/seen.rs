@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use electd_facts::locks::{LockEntry, LockHindrance, LocksUnavailable, LocksView, TableVersion};
 
+use crate::core::locks::recurring::PeriodsKnown;
 use crate::core::locks::table::{LockName, LockTable};
 use crate::core::locks::word::LockWants;
 use crate::core::membership::MemberList;
@@ -26,6 +27,10 @@ pub struct LocksSeen {
     pub older: Option<NodeId>,
     /// Why this member is no candidate for these locks, for which programs wait here.
     pub hindered: Option<(LockHindrance, Arc<BTreeSet<LockName>>)>,
+    /// What it knows of the names that are held once in each period.
+    pub periods: PeriodsKnown,
+    /// The members whose configuration says something else of locks.
+    pub differing: Vec<NodeId>,
     /// This member, and until when it may act under the names that it holds.
     pub own: Option<(NodeId, Time)>,
 }
@@ -63,12 +68,22 @@ impl LocksSeen {
         }
     }
 
-    /// All names that a member holds, or that are wanted as far as this one knows.
+    /// How many locks each member holds, without those that hold none.
+    pub fn held(&self, list: &MemberList) -> BTreeMap<String, u64> {
+        let mut held: BTreeMap<NodeId, u64> = BTreeMap::new();
+        for (_, hold) in self.table.iter().flat_map(|table| table.iter()) {
+            *held.entry(hold.by.member).or_default() += 1;
+        }
+        held.into_iter().map(|(member, count)| (list.name(member), count)).collect()
+    }
+
+    /// All names that a member holds, that are wanted as far as this one knows, or that had a run.
     fn names(&self) -> BTreeSet<&LockName> {
         let held = self.table.iter().flat_map(|table| table.iter().map(|(name, _)| name));
         let wanted = self.wishes.iter().flat_map(|(_, wants)| wants.keys());
         let hindered = self.hindered.iter().flat_map(|(_, names)| names.iter());
-        held.chain(wanted).chain(hindered).collect()
+        let run = self.table.iter().flat_map(|table| table.runs().map(|(name, _)| name));
+        held.chain(wanted).chain(hindered).chain(run).collect()
     }
 
     /// The view of a reader that knows the members, and the leader if there is one: of all locks, or of this one.
@@ -101,9 +116,11 @@ impl LocksSeen {
         let here = hindered.map(|by| format!("a program waits for it here, but this node {by}"));
         let is_wanted = candidates.clone().next().is_some();
         let reason = match self.own {
-            _ if hold.is_none() => reason.or(here.filter(|_| !is_wanted)).or_else(|| {
-                is_wanted.then(|| "the coordinator has given it to no candidate yet".to_owned())
-            }),
+            _ if hold.is_none() => (reason.or(here.filter(|_| !is_wanted)))
+                .or_else(|| self.rests(name, list))
+                .or_else(|| {
+                    is_wanted.then(|| "the coordinator has given it to no candidate yet".to_owned())
+                }),
             Some((own, until)) if is_own(own) && until <= clock::now() => {
                 Some("no majority of the voters supports that any more".to_owned())
             }
@@ -121,6 +138,7 @@ impl LocksSeen {
             candidates: candidates.map(|(id, _)| list.name(*id)).collect(),
             reason,
             hindered,
+            last_run: self.last_run(name, list),
             ..LockEntry::default() // what others know
         }
     }

@@ -7,16 +7,22 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 
+use super::forgotten::ForgottenRuns;
+use super::moves::LockMoves;
 use super::hands::HandsThread;
 use super::named::WantedName;
+use super::order::LockOrder;
 use super::orders::LockOrders;
 use super::outlook::election_view;
 use super::request::{LockRefused, LockRequest, MOST_WANTED};
 use super::seen::LocksSeen;
 
+use crate::config::LocksConfig;
+use crate::config::locks::LockNames;
 use crate::core::Core;
 use crate::core::durable::Durable;
 use crate::core::locks::member::{LockInput, LockMember};
+use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::{Life, LockName};
 use crate::core::locks::word::{LockWant, LockWord};
 use crate::core::settings::Quorum;
@@ -30,30 +36,49 @@ use crate::store::locks::{LocksFile, LocksRecord};
 /// For how long a member that gave a name back by an order is behind the other candidates.
 pub const BEHIND: Duration = Duration::from_secs(10);
 
-/// What the store of the core says of the voter.
-#[derive(Default)]
-pub struct ToldRound {
-    pub durable: Option<Epoch>,
-    /// The same of records that are being written, by their numbers.
-    written: Vec<(u64, Option<Epoch>)>,
+/// What a record of the core says of the voter.
+#[derive(Clone, Copy)]
+pub struct DurableRounds {
+    /// The round that it was told when it learned of its cluster. (Q5)
+    pub told: Option<Epoch>,
+    /// A restart forgets no round up to this one.
+    pub reserved: Epoch,
 }
 
-/// The round that this voter was told when it learned of its cluster, by a record. (Q5)
-fn told(record: &Durable) -> Option<Epoch> {
-    record.vote.filter(|vote| vote.informed).map(|vote| vote.floor)
+impl DurableRounds {
+    fn of(record: &Durable) -> DurableRounds {
+        let told = record.vote.filter(|vote| vote.informed).map(|vote| vote.floor);
+        DurableRounds { told, reserved: record.reserved }
+    }
+}
+
+/// What the store of the core says of the voter.
+pub struct KnownRounds {
+    pub durable: DurableRounds,
+    /// The same of records that are being written, by their numbers.
+    written: Vec<(u64, DurableRounds)>,
 }
 
 pub struct LockSide {
     /// None without a majority.
     pub(super) member: Option<LockMember>,
     pub(super) store: StoreWriter<LocksFile>,
-    pub(super) told: ToldRound,
+    pub(super) rounds: KnownRounds,
     pub(super) names: BTreeMap<u64, WantedName>,
     pub(super) orders: LockOrders,
+    /// The tokens under which programs began to act.
+    pub(super) begun: BTreeMap<LockName, u64>,
+    pub(super) forgotten: ForgottenRuns,
+    pub(super) moves: LockMoves,
+    pub(super) config: LocksConfig,
+    /// The name of this member.
+    own: String,
     /// What is said in this turn besides what the member says.
     pub(super) said: Vec<(NodeId, LockWord)>,
     pub(super) is_healthy: bool,
     pub(super) is_stopping: bool,
+    /// The epoch that this member leads in, and since when.
+    pub(super) led: Option<(Epoch, Time)>,
     /// It takes turns until then, though nobody wants or holds anything as far as it knows.
     pub(super) awake_until: Time,
     /// It speaks without being asked until then.
@@ -71,27 +96,36 @@ impl LockSide {
         core: &Core,
         restored: &Durable,
         (store, record): (StoreWriter<LocksFile>, LocksRecord),
+        config: LocksConfig,
         (shown, hands): (Arc<RwLock<LocksSeen>>, HandsThread),
     ) -> LockSide {
         let (settings, now) = (core.settings(), clock::now());
-        let told = ToldRound { durable: told(restored), written: Vec::new() };
+        let rounds = KnownRounds { durable: DurableRounds::of(restored), written: Vec::new() };
         let life = Life { member: core.id(), incarnation: core.incarnation() };
         let member = (settings.quorum == Quorum::Majority).then(|| {
-            let view = election_view(core, told.durable, now);
-            // A voter without a table has promised nothing.
-            let first = record.kept.table.is_none().then_some(settings.timing.lease);
-            let longest = record.longest.max(first.unwrap_or_default());
-            LockMember::new(&view, life, record.kept, longest)
+            let view = election_view(core, rounds.durable, now);
+            // The record of the core has the longest promise of any kind, also if that of the locks was lost.
+            let promised = restored.vote.map(|vote| vote.promised).unwrap_or_default();
+            let longest = record.longest.max(promised);
+            let mut member = LockMember::new(&view, life, record.kept, longest);
+            member.set_rules(Arc::new(config.rules()));
+            member
         });
         LockSide {
             member,
             store,
-            told,
+            rounds,
             names: BTreeMap::new(),
             orders: LockOrders::default(),
+            begun: BTreeMap::new(),
+            forgotten: ForgottenRuns::default(),
+            moves: LockMoves::default(),
+            config,
+            own: core.members().name(core.id()),
             said: Vec::new(),
             is_healthy: settings.health.is_none(),
             is_stopping: false,
+            led: None,
             awake_until: now,
             speaks_until: now,
             heard: BTreeMap::new(),
@@ -110,13 +144,13 @@ impl LockSide {
 
     /// The core has a record written.
     pub fn recorded(&mut self, number: u64, record: &Durable) {
-        self.told.written.push((number, told(record)));
+        self.rounds.written.push((number, DurableRounds::of(record)));
     }
 
     /// The records of the core up to this number are durable.
     pub fn durable(&mut self, number: u64) {
-        let due = self.told.written.extract_if(.., |(record, _)| *record <= number);
-        self.told.durable = due.last().map_or(self.told.durable, |(_, told)| told);
+        let due = self.rounds.written.extract_if(.., |(record, _)| *record <= number);
+        self.rounds.durable = due.last().map_or(self.rounds.durable, |(_, rounds)| rounds);
     }
 
     /// The health check of this member passes or fails.
@@ -145,15 +179,19 @@ impl LockSide {
         self.member.as_ref().map_or(0, |member| member.holder().known().counter)
     }
 
-    /// Whether the voters may change: what those of the list before promised is over. (G9)
-    pub fn may_change_voters(&self, now: Time) -> bool {
-        self.member.as_ref().is_none_or(|member| member.is_idle() || member.may_change_list(now))
+    /// Whether the voters may change: what those of the list before promised is over. A leader that knows of no lock may
+    /// have missed them, until all that hold any had the time to speak to it. (G9)
+    pub fn may_change_voters(&self, failure: Duration, now: Time) -> bool {
+        let Some(member) = &self.member else { return true };
+        let is_known = self.led.is_some_and(|(_, since)| now.since(since) >= failure);
+        if member.is_idle() { is_known } else { member.may_change_list(now) }
     }
 
     /// Whether there is nothing to do or to say.
     pub(super) fn is_asleep(&self, now: Time) -> bool {
         let idle = self.member.as_ref().is_none_or(LockMember::is_idle);
-        idle && self.names.is_empty() && self.orders.is_empty() && now >= self.awake_until
+        let none = self.orders.is_empty() && self.forgotten.is_empty();
+        idle && self.names.is_empty() && none && now >= self.awake_until
     }
 
     /// When it wants a turn, if nothing happens before.
@@ -162,14 +200,15 @@ impl LockSide {
         let names = self.names.values().filter_map(|name| name.deadline(now));
         let acts = self.names.values().any(|name| name.token.is_some());
         let supported = acts.then(|| member.holder().supported_until());
-        names.chain(supported).chain(self.orders.deadline()).chain([member.deadline()]).min()
+        let orders = self.orders.deadline().into_iter().chain(self.forgotten.deadline());
+        names.chain(supported).chain(orders).chain([member.deadline()]).min()
     }
 
     /// What a program of this process asks for.
     pub fn request(&mut self, core: &Core, request: LockRequest, now: Time) {
         match request {
-            LockRequest::Want { number, name, want, answer } => {
-                let wanted = self.want(number, name, want);
+            LockRequest::Want { number, name, want, once, answer } => {
+                let wanted = self.want(number, name, want, once);
                 let is_wanted = wanted.is_ok();
                 if answer.try_send(wanted).is_err() && is_wanted {
                     self.names.remove(&number); // the caller gave up
@@ -189,7 +228,24 @@ impl LockSide {
                 name.fall_behind(now + behind);
                 name.end(now);
             }),
+            LockRequest::EndRun { number, code, behind } => self.change(number, |name| {
+                name.code = Some(code);
+                name.fall_behind(now + behind);
+                name.end(now);
+            }),
+            LockRequest::Configure { config, done } => {
+                self.configure(config);
+                let _ = done.try_send(()); // the caller may have given up
+            }
+            LockRequest::Rebalance { timeout, answer } => {
+                let first = self.order_rebalance(core, (now + timeout, answer));
+                self.pass_on(core, first, now);
+            }
             LockRequest::Order { name, order, timeout, answer } => {
+                if order == LockOrder::Forget && self.is_remembered(&name) {
+                    self.forget(core, name, (now, now + timeout, answer));
+                    return;
+                }
                 let Some(member) = &self.member else {
                     let refused = CommandError::Refused(LockRefused::QuorumNone.to_string());
                     let _ = answer.try_send(Err(refused)); // the caller may have given up
@@ -208,6 +264,7 @@ impl LockSide {
         number: u64,
         name: LockName,
         want: LockWant,
+        once: Option<OncePer>,
     ) -> Result<Arc<Feed>, LockRefused> {
         if self.member.is_none() {
             return Err(LockRefused::QuorumNone);
@@ -218,10 +275,43 @@ impl LockSide {
         } else if self.names.values().any(|known| known.name == name) {
             return Err(LockRefused::Wanted);
         }
-        let wanted = WantedName::new(name, want);
+        let want = self.judge(&name, want)?;
+        let wanted = WantedName::new(name, want, once);
         let feed = wanted.feed.clone();
         self.names.insert(number, wanted);
         Ok(feed)
+    }
+
+    /// How much this member is to want the name, by the configuration; or why it may not.
+    fn judge(&self, name: &LockName, want: LockWant) -> Result<LockWant, LockRefused> {
+        let table = self.seen.table.as_deref();
+        let is_held = |name| table.is_some_and(|table| table.get(name).is_some());
+        let held = table.map_or(0, |table| table.iter().len());
+        let new = self.names.values().filter(|known| !is_held(&known.name)).count();
+        let most = self.config.most;
+        if !is_held(name) && held + new >= most {
+            return Err(LockRefused::Most { most });
+        }
+        match self.config.declared.get(name) {
+            None if self.config.names == LockNames::Declared => Err(LockRefused::Undeclared),
+            None => Ok(want),
+            Some(lock) if !lock.allows(&self.own) => Err(LockRefused::NotAllowed),
+            Some(lock) => Ok(LockWant { weight: lock.weight, prefer: lock.preference(&self.own) }),
+        }
+    }
+
+    /// Goes by this from now on. A name that this member may hold no more goes back.
+    fn configure(&mut self, config: LocksConfig) {
+        if let Some(member) = &mut self.member {
+            member.set_rules(Arc::new(config.rules()));
+        }
+        self.config = config;
+        for name in self.names.values_mut() {
+            if let Some(lock) = self.config.declared.get(&name.name) {
+                let prefer = lock.preference(&self.own);
+                name.rewish(LockWant { weight: lock.weight, prefer }, lock.allows(&self.own));
+            }
+        }
     }
 
     fn change(&mut self, number: u64, change: impl FnOnce(&mut WantedName)) {
@@ -231,7 +321,7 @@ impl LockSide {
     }
 
     /// Passes an order on, perhaps to this member itself.
-    fn pass_on(&mut self, core: &Core, order: Option<(NodeId, LockWord)>, now: Time) {
+    pub(super) fn pass_on(&mut self, core: &Core, order: Option<(NodeId, LockWord)>, now: Time) {
         let Some((to, word)) = order else { return };
         if to == core.id() {
             self.hear(core, to, word, now);
@@ -254,6 +344,13 @@ impl LockSide {
                 self.pass_on(core, Some((from, LockWord::Ordered { number, done })), now);
                 None
             }
+            LockWord::Rebalance { number } => {
+                let leads = core.leader().is_some_and(|leader| leader.id == core.id());
+                self.moves.is_asked |= leads;
+                self.pass_on(core, Some((from, LockWord::Ordered { number, done: leads })), now);
+                None
+            }
+            LockWord::Ordered { number, done } if self.moves.answered(number, done) => None,
             LockWord::Ordered { number, done } => {
                 let member = self.member.as_ref()?;
                 let outcome = (from, number, done);

@@ -44,7 +44,9 @@ pub fn messages(core: &Core, said: Vec<(NodeId, LockWord)>) -> Vec<Output> {
             continue;
         }
         let parcels = by_member.entry(to).or_default();
-        let long = |word: &LockWord| word.table().is_some_and(|table| !table.is_empty());
+        let long = |word: &LockWord| {
+            word.table().is_some_and(|table| !table.is_empty() || table.runs().len() > 0)
+        };
         match parcels.last_mut() {
             Some(last) if !long(&word) && !last.iter().any(long) && last.len() < MOST_WORDS => {
                 last.push(word);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 mod killed;
+mod placed;
 
 use super::*;
 use crate::config::{Builder, Config};
@@ -29,12 +30,21 @@ fn addresses() -> Vec<String> {
 }
 
 fn config(folder: &Path, quorum: &str, addresses: &[String]) -> Config {
+    config_with(folder, quorum, addresses, &json!({ "failure": "1s" }))
+}
+
+fn config_with(
+    folder: &Path,
+    quorum: &str,
+    addresses: &[String],
+    timing: &serde_json::Value,
+) -> Config {
     let ids = [
         "018db8ac-db45-4792-a0b9-9560d9932c98",
         "6810b99e-43f6-4461-9022-87f37f50ffb1",
         "e221bfb7-6f2b-4e19-916e-ada26e47ceab",
     ];
-    let builder = Builder::new("three", quorum, folder).set("timing", json!({ "failure": "1s" }));
+    let builder = Builder::new("three", quorum, folder).set("timing", timing.clone());
     let members = NAMES.into_iter().zip(ids).zip(addresses);
     let add = |builder: Builder, ((name, id), address): ((&str, &str), &String)| {
         builder.member(name, id, address)
@@ -180,4 +190,20 @@ fn a_cluster_without_locks_says_nothing_of_them_and_with_many_no_more_than_with_
     drop((one, many));
     let quiet = |[locks, _]: [u64; 2]| locks == 0;
     within(LIMIT, "nobody speaks of them any more", || quiet(sent_meanwhile(&nodes)));
+}
+
+/// Rule G9: it may have missed them.
+#[test]
+fn a_leader_that_knows_of_no_lock_changes_the_voters_once_their_holders_had_the_time_to_speak() {
+    let folder = tempfile::tempdir().unwrap();
+    let timing = json!({ "failure": "60s" });
+    let config = config_with(folder.path(), "majority", &addresses(), &timing);
+    let nodes: Vec<Node> = NAMES.iter().map(|name| Node::start(&config, name).unwrap()).collect();
+    let leads = |node: &Node| node.handle().status().state == "leading";
+    within(LIMIT, "one leads", || nodes.iter().any(leads));
+    for node in &nodes {
+        let remove = Command::Remove { name: NAMES[0].to_owned(), force: false };
+        let refused = node.handle().command(remove, LIMIT).unwrap_err();
+        assert!(matches!(refused, CommandError::NotNow(_)), "{refused:?}");
+    }
 }

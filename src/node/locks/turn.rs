@@ -6,6 +6,7 @@ use electd_facts::hands::DoneTable;
 use electd_facts::locks::LockHindrance;
 
 use super::outlook::election_view;
+use super::periods::give_back;
 use super::side::LockSide;
 use super::speech;
 use crate::core::locks::coordination::ElectionView;
@@ -30,12 +31,13 @@ impl LockSide {
     /// One turn: with an input, or because time has passed or the core has moved on.
     pub fn turn(&mut self, core: &Core, now: Time, input: Option<LockInput>) -> LockSteps {
         self.see_versions(core);
+        self.see_leader(core, now);
         if input.is_none() && self.is_asleep(now) {
             self.see_no_wishes();
             return LockSteps::default();
         }
         let Some(mut member) = self.member.take() else { return LockSteps::default() };
-        let view = election_view(core, self.told.durable, now);
+        let view = election_view(core, self.rounds.durable, now);
         let failure = core.settings().timing.failure;
         if let Some(LockInput::Word { from, .. }) = &input {
             self.heard.insert(*from, now);
@@ -43,7 +45,7 @@ impl LockSide {
         }
         let hindered = self.hindered(core);
         let may_hold = hindered.is_none();
-        self.settle(&mut member, &view, may_hold);
+        self.settle(&mut member, &view, may_hold, core.drain().is_some());
         let mut out = Vec::new();
         if !member.is_idle() {
             member.lengthen(core.settings().timing.lease, &mut out);
@@ -56,6 +58,8 @@ impl LockSide {
         self.tell_deaf(core, &member, &view);
         let steps = self.steps(core, &member, out, now);
         self.orders.look(&member, core.members(), now);
+        self.forgotten.look(member.holder().table(), now);
+        self.seen.periods = member.periods().clone();
         if self.seen.learn(member.holder().table(), clock::wall_clock_ms()) {
             self.tell_hands(core, &view);
         }
@@ -64,10 +68,12 @@ impl LockSide {
             (by, Arc::new(waits.map(|name| name.name.clone()).collect()))
         });
         self.seen.wishes = member.wishes(&view);
+        self.seen.differing = member.differing();
         self.seen.own = Some((core.id(), member.holder().supported_until()));
         self.seen.lacks_table = !self.names.is_empty() && self.seen.table.is_none();
         *self.shown.write() = self.seen.clone();
         self.member = Some(member);
+        self.move_names(core, &view);
         steps
     }
 
@@ -75,7 +81,8 @@ impl LockSide {
     fn see_no_wishes(&mut self) {
         if !self.seen.wishes.is_empty() {
             self.seen.wishes.clear();
-            self.shown.write().wishes.clear();
+            self.seen.differing.clear();
+            *self.shown.write() = self.seen.clone();
         }
     }
 
@@ -85,6 +92,14 @@ impl LockSide {
         if older != self.seen.older {
             self.seen.older = older;
             self.shown.write().older = older;
+        }
+    }
+
+    fn see_leader(&mut self, core: &Core, now: Time) {
+        let own = core.leader().filter(|leader| leader.id == core.id());
+        let epoch = own.map(|_| core.view().epoch);
+        if epoch != self.led.map(|(epoch, _)| epoch) {
+            self.led = epoch.map(|epoch| (epoch, now));
         }
     }
 
@@ -108,25 +123,46 @@ impl LockSide {
     }
 
     /// The member wants what programs want, and gives back what is to be given back.
-    fn settle(&mut self, member: &mut LockMember, view: &ElectionView, may_hold: bool) {
+    fn settle(
+        &mut self,
+        member: &mut LockMember,
+        view: &ElectionView,
+        may_hold: bool,
+        is_drained: bool,
+    ) {
         let now = view.now;
+        let at_once = self.ends_at_once(is_drained);
+        let mut ending = self.names.values().filter(|name| name.is_ending()).count();
         for name in self.names.values_mut() {
-            if !may_hold {
+            if !may_hold && name.token.is_some() && !name.is_ending() && ending < at_once {
+                ending += 1;
+                name.end(now);
+            } else if !name.is_wanted() {
                 name.end(now);
             }
             if name.has_ended(now) {
-                member.release(view, &name.name);
+                give_back(member, view, (&name.name, name.code), &self.begun);
                 name.show(None);
             }
         }
         self.names.retain(|_, name| name.token.is_some() || !name.is_dropped);
-        let wanted = self.names.values().filter(|name| may_hold && !name.is_dropped);
+        let wanted = self.names.values().filter(|name| may_hold && name.is_wanted());
         let wants: LockWants = wanted.map(|name| (name.name.clone(), name.wish(now))).collect();
+        let wanted = self.names.values().filter(|name| wants.contains_key(&name.name));
+        let once = wanted.filter_map(|name| Some((name.name.clone(), name.once?))).collect();
+        member.want_once(view, once);
         if wants != **member.wants() {
             member.want(view, wants);
             let until = now + view.timing.failure;
             (self.awake_until, self.speaks_until) = (until, until);
         }
+    }
+
+    /// How many names are given back at a time: a drain takes them one after the other, if the configuration says so.
+    fn ends_at_once(&self, is_drained: bool) -> usize {
+        let only_drained = is_drained && self.is_healthy && !self.is_stopping;
+        let spread = self.config.rebalance.filter(|_| only_drained);
+        spread.map_or(usize::MAX, |spread| spread.at_once)
     }
 
     /// Programs learn what they hold, before anything is said: what they lose they have lost before others learn of it.
@@ -136,8 +172,10 @@ impl LockSide {
         for name in held {
             let wanted = self.names.values().find(|known| known.name == name);
             let acts = wanted.is_some_and(|known| known.token.is_some());
-            if !acts && (!may_hold || wanted.is_none_or(|known| known.is_dropped)) {
-                member.release(view, &name); // it came too late
+            let late = !may_hold || wanted.is_none_or(|known| known.is_dropped);
+            let spent = wanted.is_some_and(|known| self.is_spent(member, known));
+            if !acts && (late || spent) {
+                give_back(member, view, (&name, None), &self.begun);
             }
         }
         let (holder, renewal) = (member.holder(), Some(bounds::certain(view.timing.lease)));
@@ -145,7 +183,13 @@ impl LockSide {
         for name in self.names.values_mut() {
             let token = holder.token(&name.name, now);
             name.show(token.map(|epoch| Term { epoch, until, renewal, now }));
+            if let (Some(token), true) = (name.token, name.is_held()) {
+                self.begun.insert(name.name.clone(), token);
+            }
         }
+        let table = member.holder().table();
+        let token = |name: &LockName| table.and_then(|table| table.get(name)).map(|it| it.token);
+        self.begun.retain(|name, begun| token(name) == Some(*begun));
     }
 
     /// The coordinator tells those of its table that never speak of locks: they know of none.

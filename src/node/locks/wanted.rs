@@ -11,6 +11,8 @@ use super::order::LockOrder;
 use super::orders::ENDING;
 use super::request::{LockRefused, LockRequest};
 use super::side::BEHIND;
+use crate::config::LocksConfig;
+use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
 use crate::net::NoAnswer;
@@ -59,12 +61,50 @@ impl NodeHandle {
     /// # Errors
     /// If the cluster has no majority, the name is wanted by this node already, or too many are.
     pub fn lock(&self, name: LockName, want: LockWant) -> Result<WantedLock, LockRefused> {
+        self.want_lock(name, want, None)
+    }
+
+    pub(super) fn want_lock(
+        &self,
+        name: LockName,
+        want: LockWant,
+        once: Option<OncePer>,
+    ) -> Result<WantedLock, LockRefused> {
         let number = draw();
         let (answer, answered) = bounded(1);
-        let request = LockRequest::Want { number, name: name.clone(), want, answer };
+        let request = LockRequest::Want { number, name: name.clone(), want, once, answer };
         self.events.send_timeout(InboxEvent::Lock(request), ANSWER).map_err(refused)?;
         let feed = self.end.answer(&answered, Some(ANSWER)).map_err(refused)??;
         Ok(WantedLock { name, number, feed, node: self.clone() })
+    }
+
+    /// Goes by this section of the configuration from now on.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let config = electd::config::load(&node.config())?;
+    /// node.handle().set_locks(config.locks)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the election thread does not answer, since it is stopping.
+    pub fn set_locks(&self, config: LocksConfig) -> Result<(), CommandError> {
+        let (done, is_done) = bounded(1);
+        let request = LockRequest::Configure { config, done };
+        self.events.send_timeout(InboxEvent::Lock(request), ANSWER).map_err(unanswered)?;
+        self.end.answer(&is_done, Some(ANSWER)).map_err(unanswered)
+    }
+
+    /// Has the leader spread the locks anew, and answers once it has begun to. Returns that in words.
+    pub(in crate::node) fn rebalance_locks(
+        &self,
+        timeout: Duration,
+    ) -> Result<String, CommandError> {
+        let (answer, answered) = bounded(1);
+        let request = LockRequest::Rebalance { timeout, answer };
+        self.events.send_timeout(InboxEvent::Lock(request), timeout).map_err(unanswered)?;
+        self.end.answer(&answered, Some(timeout + ANSWER)).map_err(unanswered)?
     }
 
     /// Has the cluster do something with a lock, and waits for the outcome. Returns it in words.
@@ -148,6 +188,14 @@ impl WantedLock {
     pub fn stand_back(&self, reason: &str) {
         log::warn!(event = "lock_stands_back", lock = self.name.as_str(); "lock {}: {reason}", self.name);
         self.yield_for(WantedLock::BACK);
+    }
+
+    /// The work of this period, for which this member held the name, ended with this code: the name is given back once all
+    /// holds have ended. After another code than 0 other candidates come first for a while.
+    pub fn end_run(&self, code: u8) {
+        let behind = if code == 0 { Duration::ZERO } else { WantedLock::BACK };
+        let request = LockRequest::EndRun { number: self.number, code, behind };
+        let _ = self.node.events.send(InboxEvent::Lock(request)); // the election thread may have ended
     }
 
     fn yield_for(&self, behind: Duration) {

@@ -170,3 +170,23 @@ fn each_start_draws_a_secret_of_its_own() {
     assert!(bytes.len() > 50, "{bytes:?}");
     assert!(!secrets.contains(&[0; 32]));
 }
+
+/// Rule G6: the file of the locks is there from the first start on, so a voter that does not find it beside its state may
+/// have lost a table, and knows no round that was later than that.
+#[test]
+fn a_voter_that_lost_the_file_of_the_locks_alone_does_not_take_itself_for_a_new_one() {
+    let (config, _folder) = example::cluster().unwrap();
+    let config = Config { quorum: Quorum::Majority, ..config };
+    let own = &config.members[0];
+    let start = || {
+        let (store, restored) = restore(&config, own, &settings(&config, own), None).unwrap();
+        drop(store);
+        (restored.floor, restore_locks(&config, own, &restored).unwrap().record)
+    };
+    assert_eq!(start().1, LocksRecord::default());
+    assert_eq!(start().1, LocksRecord::default());
+    std::fs::remove_file(config.state_dir(&own.name).join("locks.json")).unwrap();
+    let (floor, record) = start();
+    assert!(floor > Epoch(0));
+    assert_eq!(record.kept, KeptTable::lost(floor));
+}

@@ -148,6 +148,7 @@ fn each_kind_has_its_words() {
     status.realtime = Some(RealtimeStatus { holds: false, refused: Some("a limit".to_owned()) });
     status.differs_from_file = Some("the members changed".to_owned());
     let sight = Sight {
+        locks: vec!["c".to_owned()],
         storage: Some(DiskFault { kind: DiskTrouble::Full, text: "no space".to_owned() }),
         address: Some("it means loopback".to_owned()),
         rejected: vec![RejectionStatus {
@@ -175,7 +176,7 @@ fn each_kind_has_its_words() {
         told.iter().map(|it| format!("{}|{}|{}", it.kind.name(), it.about, it.text)).collect();
     assert_eq!(told, EACH_KIND);
     let of_file: Vec<_> = find(&status, &sight).iter().map(PresentProblem::is_of_file).collect();
-    assert_eq!(of_file, (1..=16).map(|place| place == 16).collect::<Vec<_>>());
+    assert_eq!(of_file, (1..=17).map(|place| place == 17).collect::<Vec<_>>());
     let other = PresentProblem {
         kind: ProblemKind::Rejected,
         about: EDITED.to_owned(),
@@ -252,7 +253,7 @@ const NAMES: [&str; 16] = [
 ];
 
 /// In the order in which they are told: kind, what it is about, and the words.
-const EACH_KIND: [&str; 16] = [
+const EACH_KIND: [&str; 17] = [
     "storage||no space",
     "stalled||the election thread missed its turn, so this node counts itself as failed",
     "leader_changes||the leader changed 5 times within 10 min, and no operator ordered that (lost by b 4 times, c once); the \
@@ -269,6 +270,7 @@ const EACH_KIND: [&str; 16] = [
      time: this host, its disk or the network was slow",
     "certificate|its end|the certificate ends",
     "coroner||it has ended",
+    "config_differs|c|c has other `locks` in its configuration: the leader's count",
     "config_differs|b|b has other timings: failure 1s",
     "config_differs|the members|the members changed",
     "config_differs|the file|the file was edited",

@@ -202,7 +202,7 @@ fn a_member_that_is_added_has_its_name_in_the_outcome() {
         name: "d".to_owned(),
         ..members.iter().next().cloned().expect("a is the first")
     };
-    let names = |change| words::after(&members, &Forwarded::Change(change).into()).name(id(4));
+    let names = |change| members_after(&members, &Forwarded::Change(change).into()).name(id(4));
     assert_eq!(names(MembershipChange::Add(member)), "d");
     assert_ne!(names(MembershipChange::Remove { id: id(3), force: false }), "d", "it is no member");
 }

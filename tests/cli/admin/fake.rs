@@ -47,7 +47,8 @@ pub struct State {
 
 impl Handle for FakeNode {
     fn status(&self) -> Status {
-        self.0.lock().unwrap().status.clone()
+        let state = self.0.lock().unwrap();
+        Status { locks_held: state.locks.held(), ..state.status.clone() }
     }
 
     fn is_live(&self) -> bool {

@@ -9,6 +9,7 @@ mod files;
 mod health;
 mod hosts;
 mod limits;
+mod locks;
 mod problems;
 mod ranks;
 mod timings;

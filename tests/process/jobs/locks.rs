@@ -123,7 +123,7 @@ fn open(cluster: &Cluster, number: usize) {
 }
 
 /// What `electd` prints with these arguments for this cluster, and its exit code.
-fn electd(cluster: &Cluster, args: &[&str]) -> (i32, String, String) {
+pub fn electd(cluster: &Cluster, args: &[&str]) -> (i32, String, String) {
     let mut electd = Command::new(env!("CARGO_BIN_EXE_electd"));
     electd.args(args).arg("--config").arg(cluster.file());
     ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"].iter().for_each(|name| {
@@ -135,7 +135,7 @@ fn electd(cluster: &Cluster, args: &[&str]) -> (i32, String, String) {
 }
 
 /// What a node shows of a lock.
-fn shown(cluster: &Cluster, number: usize, name: &str) -> Value {
+pub fn shown(cluster: &Cluster, number: usize, name: &str) -> Value {
     let answer = cluster.node(number).get(&format!("/locks/{name}")).unwrap();
     assert_eq!(answer.code, 200, "{answer:?}");
     answer.json()["locks"][0].clone()

@@ -19,6 +19,7 @@ mod locks;
 mod orders;
 mod orphans;
 mod outliving;
+mod periods;
 mod processes;
 mod ready;
 mod registered;

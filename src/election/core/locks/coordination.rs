@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::coordinator::TableCoordinator;
+use super::periods::{RunEnd, WallTime};
 use super::placing::{LockCandidate, LockWish, place};
-use super::table::{Life, LockName, LockTable, MOST_NAMES, TableChange};
+use super::recurring::{PeriodWants, RunCoordination};
+use super::rules::LockRules;
+use super::table::{Life, LockName, LockTable, TableChange};
 use super::word::LockWants;
 use crate::core::membership::MemberList;
 use crate::core::settings::Timing;
@@ -20,9 +23,14 @@ pub struct ElectionView {
     pub leader: Option<(NodeId, Epoch)>,
     /// The greatest round that this voter was told when it learned of its cluster; none before. (Q5)
     pub told: Option<Epoch>,
+    /// Epochs up to this one are durable in the record of the election: the voter stores nothing of a later coordinator, so
+    /// that it still knows how late a table it may have stored if it loses that alone. (G6)
+    pub reserved: Epoch,
     pub timing: Timing,
     /// Lives that are certified to be over. (Z1)
     pub over: Vec<Life>,
+    /// What the wall clock shows.
+    pub wall: WallTime,
 }
 
 impl ElectionView {
@@ -38,15 +46,21 @@ struct HeardMember {
     life: Life,
     heard: Time,
     wants: Arc<LockWants>,
+    /// The hash of what its configuration says of locks.
+    rules: u64,
     released: BTreeMap<LockName, u64>,
+    periods: PeriodWants,
 }
 
 /// What a member does as long as it leads in one epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coordination {
     pub table: TableCoordinator,
+    rules: Arc<LockRules>,
     since: Time,
     members: BTreeMap<NodeId, HeardMember>,
+    /// What voters passed on that its holder gave back.
+    passed: BTreeMap<LockName, u64>,
     /// The last life of each member that is certified to be over.
     over: BTreeMap<NodeId, Incarnation>,
     /// The proposal that was sent to the voters last, and when for the first time.
@@ -54,18 +68,22 @@ pub struct Coordination {
     /// Whether anything has happened by which a name may be placed.
     pub is_due: bool,
     pub asked_for_election: bool,
+    pub(super) runs: RunCoordination,
 }
 
 impl Coordination {
-    pub fn new(epoch: Epoch, view: &ElectionView) -> Coordination {
+    pub fn new(epoch: Epoch, rules: Arc<LockRules>, view: &ElectionView) -> Coordination {
         Coordination {
             table: TableCoordinator::new(epoch, view.list.clone()),
+            rules,
             since: view.now,
             members: BTreeMap::new(),
+            passed: BTreeMap::new(),
             over: BTreeMap::new(),
             sent: None,
             is_due: false,
             asked_for_election: false,
+            runs: RunCoordination::default(),
         }
     }
 
@@ -73,17 +91,45 @@ impl Coordination {
         &mut self,
         now: Time,
         life: Life,
-        wants: Arc<LockWants>,
-        released: BTreeMap<LockName, u64>,
+        (wants, rules): (Option<Arc<LockWants>>, u64),
+        (released, periods): (BTreeMap<LockName, u64>, PeriodWants),
     ) {
         let before = self.members.get(&life.member);
         if before.is_some_and(|before| before.life.incarnation > life.incarnation) {
             return;
         }
+        let known = before.filter(|before| before.life == life).map(|before| before.wants.clone());
+        let wants = wants.or(known).unwrap_or_default();
         self.is_due |= before.is_none_or(|before| {
-            before.life != life || before.wants != wants || before.released != released
+            before.life != life
+                || before.wants != wants
+                || before.released != released
+                || before.periods != periods
         });
-        self.members.insert(life.member, HeardMember { life, heard: now, wants, released });
+        let heard = HeardMember { life, heard: now, wants, rules, released, periods };
+        self.members.insert(life.member, heard);
+    }
+
+    /// The members whose configuration says something else of locks than this one's.
+    pub fn differing(&self) -> Vec<NodeId> {
+        let differs = |known: &HeardMember| known.rules > 0 && known.rules != self.rules.digest;
+        self.members.iter().filter(|(_, known)| differs(known)).map(|(id, _)| *id).collect()
+    }
+
+    /// A holder that this member may not hear gave these names back.
+    pub fn hear_released(
+        &mut self,
+        released: BTreeMap<LockName, u64>,
+        ended: BTreeMap<LockName, RunEnd>,
+    ) {
+        let Some(table) = self.table.done() else { return };
+        let holds =
+            |name: &LockName, token: u64| table.get(name).is_some_and(|hold| hold.token == token);
+        self.passed.retain(|name, token| holds(name, *token));
+        self.passed.extend(released.into_iter().filter(|(name, token)| holds(name, *token)));
+        self.runs.passed.extend(ended);
+        self.runs.passed.retain(|name, _| self.passed.contains_key(name));
+        self.is_due |= !self.passed.is_empty();
     }
 
     /// What each member wants, as it last said. One that is gone, or removed, wants nothing any more.
@@ -137,17 +183,22 @@ impl Coordination {
             .filter(|life| self.is_over(*life) || self.table.may_strip(*life))
             .collect();
         let released = self.members.values().flat_map(|known| known.released.iter());
-        let released = released
-            .filter(|(name, token)| table.get(name).is_some_and(|hold| hold.token == **token));
-        let mut changes: Vec<TableChange> = released
+        let released: BTreeMap<&LockName, &u64> = (released.chain(&self.passed))
+            .filter(|(name, token)| table.get(name).is_some_and(|hold| hold.token == **token))
+            .collect();
+        let mut changes: Vec<TableChange> = (released.into_iter())
             .map(|(name, token)| TableChange::Release { name: name.clone(), token: *token })
             .collect();
+        let rhythms = self.rhythms(view, table);
         let placed = self.placed(view, table, &gone);
+        let begun = self.begun(view, (table, &rhythms), &placed);
+        changes.extend(self.ended(view, table));
         changes.extend(gone.into_iter().map(|life| match self.is_over(life) {
             true => TableChange::Bury(life),
             false => TableChange::Strip(life),
         }));
         changes.extend(placed);
+        changes.extend(begun);
         changes
     }
 
@@ -157,22 +208,38 @@ impl Coordination {
         table: &LockTable,
         gone: &BTreeSet<Life>,
     ) -> Vec<TableChange> {
+        let mut takes = place(table, gone, &self.to_place(view));
+        takes.truncate(self.rules.most.saturating_sub(table.iter().len()));
+        takes
+    }
+
+    /// All names that live members want, with their candidates.
+    pub fn to_place(&self, view: &ElectionView) -> Vec<LockWish> {
         let mut wishes: BTreeMap<&LockName, LockWish> = BTreeMap::new();
         let lives = |known: &&HeardMember| !self.is_gone(view, known.life);
+        let first = LockTable::default();
+        let table = self.table.done().map_or(&first, |table| table);
+        let rhythms = self.rhythms(view, table);
         for known in self.members.values().filter(lives) {
-            for (name, want) in known.wants.iter() {
+            let may_hold = |name: &&LockName| self.may_hold(view, (table, &rhythms), known, name);
+            for (name, want) in known.wants.iter().filter(|(name, _)| may_hold(name)) {
                 let wish = wishes.entry(name).or_insert_with(|| LockWish {
                     name: name.clone(),
                     weight: want.weight,
+                    with: self.rules.with.get(name).cloned(),
                     candidates: Vec::new(),
                 });
                 wish.weight = wish.weight.max(want.weight);
                 wish.candidates.push(LockCandidate { life: known.life, prefer: want.prefer });
             }
         }
-        let wishes: Vec<LockWish> = wishes.into_values().collect();
-        let mut takes = place(table, gone, &wishes);
-        takes.truncate(MOST_NAMES.saturating_sub(table.iter().len()));
-        takes
+        wishes.into_values().collect()
+    }
+
+    /// Goes by these settings from now on.
+    pub fn set_rules(&mut self, rules: Arc<LockRules>) {
+        (self.rules, self.is_due) = (rules, true);
     }
 }
+
+mod runs;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::periods::RunEnd;
 use super::table::{Life, LockName, LockTable};
 use crate::core::bounds;
 use crate::core::membership::{ListVersion, MemberList};
@@ -37,6 +38,8 @@ pub struct LockHolder {
     table: Option<Arc<LockTable>>,
     /// What it gave back, and the token of each, as long as its table does not say so.
     released: BTreeMap<LockName, u64>,
+    /// How the runs of these ended, as far as it knows.
+    ended: BTreeMap<LockName, RunEnd>,
     support: Support,
     /// What the voters of the list before promised; it lasts until it ends. Only the next change of the list waits for
     /// that, so there is no other before it. (G9)
@@ -46,8 +49,8 @@ pub struct LockHolder {
 impl LockHolder {
     /// A member that starts now: it holds nothing.
     pub fn new(life: Life, list: Arc<MemberList>) -> LockHolder {
-        let released = BTreeMap::new();
-        LockHolder { life, table: None, released, support: Support::new(list), before: None }
+        let (released, ended) = (BTreeMap::new(), BTreeMap::new());
+        LockHolder { life, table: None, released, ended, support: Support::new(list), before: None }
     }
 
     pub fn life(&self) -> Life {
@@ -72,6 +75,7 @@ impl LockHolder {
         // Tokens only grow: one that is gone never comes again.
         self.released
             .retain(|name, token| table.get(name).is_some_and(|hold| hold.token == *token));
+        self.ended.retain(|name, _| self.released.contains_key(name));
         self.table = Some(table.clone());
     }
 
@@ -140,6 +144,18 @@ impl LockHolder {
     /// What it gave back, as far as its table does not say so, each with its token.
     pub fn released(&self) -> &BTreeMap<LockName, u64> {
         &self.released
+    }
+
+    /// How the runs ended of what it gave back, as far as its table does not say so.
+    pub fn ended(&self) -> &BTreeMap<LockName, RunEnd> {
+        &self.ended
+    }
+
+    /// Gives a name back that it held for a run, which ended so.
+    pub fn end_run(&mut self, name: &LockName, end: RunEnd) -> Option<u64> {
+        let token = self.release(name)?;
+        self.ended.insert(name.clone(), end);
+        Some(token)
     }
 
     /// Gives a name back: its work has ended. It never acts under that token again, and the token is what the coordinator

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use super::coordination::{Coordination, ElectionView};
 use super::holder::LockHolder;
+use super::recurring::MemberPeriods;
+use super::rules::LockRules;
 use super::table::{Life, LockName};
 use super::voter::{KeptTable, StoreAnswer, TableVoter};
 use super::word::{LockWants, LockWord};
@@ -17,6 +19,9 @@ use crate::core::types::{Epoch, NodeId, Time};
 /// A proposal that takes something is withdrawn if it is not done within so many heartbeats: a voter may neither store it
 /// nor answer. (G11)
 const PATIENCE: u32 = 3;
+
+/// A member sends all that it wants to a new leader, when that changes, and in one of so many heartbeats: a word may be lost.
+const WHOLE: u64 = 5;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LockInput {
@@ -53,6 +58,13 @@ pub struct LockMember {
     voter: TableVoter,
     holder: LockHolder,
     wants: Arc<LockWants>,
+    /// Of the names that are held once in each period.
+    periods: MemberPeriods,
+    /// When it sent all that to the leader last, by the number of that beat.
+    whole: Option<u64>,
+    rules: Arc<LockRules>,
+    /// Since when something is given back that its table does not say.
+    gave: Option<Time>,
     coordination: Option<Coordination>,
     /// The longest promise that it makes.
     longest: Duration,
@@ -80,6 +92,10 @@ impl LockMember {
             voter: TableVoter::new(view.now, kept, longest),
             holder: LockHolder::new(life, view.list.clone()),
             wants: Arc::default(),
+            periods: MemberPeriods::default(),
+            whole: None,
+            rules: Arc::default(),
+            gave: None,
             coordination: None,
             longest,
             longer: None,
@@ -103,7 +119,7 @@ impl LockMember {
 
     /// The names that it wants from now on. What it holds beside these it has to release itself.
     pub fn want(&mut self, view: &ElectionView, wants: LockWants) {
-        self.wants = Arc::new(wants);
+        (self.wants, self.whole) = (Arc::new(wants), None);
         self.beat = view.now;
     }
 
@@ -114,6 +130,7 @@ impl LockMember {
     /// Its work under a name has ended, and it gives the name back.
     pub fn release(&mut self, view: &ElectionView, name: &LockName) {
         if self.holder.release(name).is_some() {
+            self.gave.get_or_insert(view.now);
             self.beat = view.now;
         }
     }
@@ -153,7 +170,7 @@ impl LockMember {
             self.holder.adopt_list(view.list.clone());
         }
         if self.leader != view.leader {
-            self.leader = view.leader;
+            (self.leader, self.whole) = (view.leader, None);
             self.beat = view.now;
         }
         if let (Some(told), true) = (view.told, *self.voter.kept() == KeptTable::default()) {
@@ -165,7 +182,10 @@ impl LockMember {
             (Some(present), _) if present.table.list().version() != view.list.version() => {
                 present.table.change_list(view.list.clone());
             }
-            (None, Some(epoch)) => self.coordination = Some(Coordination::new(epoch, view)),
+            (None, Some(epoch)) => {
+                let rules = self.rules.clone();
+                self.coordination = Some(Coordination::new(epoch, rules, view));
+            }
             _ => {}
         }
     }
@@ -178,41 +198,6 @@ impl LockMember {
                 present.bury(*life);
             }
         }
-    }
-
-    fn say(&mut self, to: NodeId, word: LockWord, out: &mut Vec<LockOutput>) {
-        if to == self.life.member {
-            self.own.push_back(word);
-        } else {
-            out.push(LockOutput::Say { to, word });
-        }
-    }
-
-    /// Says this once all that the voter has stored by now is durable.
-    fn say_durable(&mut self, to: NodeId, word: LockWord, out: &mut Vec<LockOutput>) {
-        let (last, durable) = self.records;
-        if last == durable {
-            self.say(to, word, out);
-        } else if !self.waiting.iter().any(|(_, whom, waits)| *whom == to && *waits == word) {
-            self.waiting.push((last, to, word));
-        }
-    }
-
-    /// The voter has something to store, if anything is new.
-    fn keep(&mut self, before: &KeptTable, out: &mut Vec<LockOutput>) {
-        if self.voter.kept() != before {
-            self.records.0 += 1;
-            out.push(LockOutput::Keep { number: self.records.0, kept: self.voter.kept().clone() });
-        }
-    }
-
-    fn kept(&mut self, number: u64, out: &mut Vec<LockOutput>) {
-        self.records.1 = self.records.1.max(number);
-        if let Some((_, longer)) = self.longer.take_if(|(record, _)| *record <= number) {
-            self.longest = longer;
-        }
-        let due: Vec<_> = self.waiting.extract_if(.., |(record, ..)| *record <= number).collect();
-        due.into_iter().for_each(|(_, to, word)| self.say(to, word, out));
     }
 
     /// It asks all voters for promises, tells the leader what it wants, and repeats what it proposes.
@@ -228,9 +213,17 @@ impl LockMember {
         }
         if let Some((leader, _)) = view.leader {
             let released = self.holder.released().clone();
-            let (wants, promises) = (self.wants.clone(), self.voter.report());
-            self.say(leader, LockWord::Want { life, wants, released, promises }, out);
+            let is_due = self.whole.is_none_or(|last| number >= last + WHOLE);
+            self.whole = if is_due { Some(number) } else { self.whole };
+            let wants = is_due.then(|| self.wants.clone());
+            let promises = self.voter.report();
+            let rules = self.rules.digest;
+            let periods = self.period_wants();
+            let word = LockWord::Want { life, wants, released, promises, rules, periods };
+            self.say(leader, word, out);
         }
+        self.repeat_released(view, out);
+        self.say_time(view, out);
         let Some(present) = &mut self.coordination else { return };
         present.is_due = true;
         let patient = view.timing.heartbeat * PATIENCE;
@@ -269,6 +262,10 @@ impl LockMember {
                     self.holder.count(from, list, *sent, *length);
                 }
             }
+            LockWord::Clock { time, differ } => self.hear_time(view, from, (time, differ), out),
+            LockWord::Gave { released, ended, passed: false } if self.coordination.is_none() => {
+                self.pass_on(view, from, (released, ended), out);
+            }
             word => self.hear_as_coordinator(view, from, word, out),
         }
     }
@@ -282,7 +279,9 @@ impl LockMember {
         out: &mut Vec<LockOutput>,
     ) {
         let (own, before) = (view.list.version(), self.voter.kept().clone());
-        if view.told.is_none() || !view.list.is_voter(self.life.member) {
+        let (epoch, _) = word.claims();
+        let is_durable = matches!(word, LockWord::Ask { .. }) || epoch <= view.reserved;
+        if view.told.is_none() || !is_durable || !view.list.is_voter(self.life.member) {
             return;
         }
         match word {
@@ -352,11 +351,14 @@ impl LockMember {
             LockWord::Waits { version, promises } => {
                 present.table.wait(from, version, promises);
             }
-            LockWord::Want { life, wants, released, promises } if life.member == from => {
+            LockWord::Want { life, wants, released, promises, rules, periods }
+                if life.member == from =>
+            {
                 present.table.report(from, promises);
-                present.hear(view.now, life, wants, released);
+                present.hear(view.now, life, (wants, rules), (released, periods));
             }
-            _ => {}
+            LockWord::Gave { released, ended, .. } => present.hear_released(released, ended),
+            word => present.hear_of_runs(view.now, from, word),
         }
     }
 
@@ -390,6 +392,8 @@ impl LockMember {
     }
 }
 
-mod outside;
+pub mod outside;
+mod periods;
+mod saying;
 #[cfg(test)]
 mod tests;

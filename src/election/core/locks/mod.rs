@@ -3,7 +3,8 @@
 //! There is one table (`table.rs`), which says who holds which name. The leader is its *coordinator* (`coordinator.rs`): it
 //! adopts the newest table of a majority, and proposes changes. A *voter* (`voter.rs`) stores what a coordinator proposes,
 //! and promises members to take nothing from them for a while. A *holder* (`holder.rs`) acts under a name while a
-//! majority's promises to it run. `placing.rs` chooses the holder of a name that has none.
+//! majority's promises to it run. `placing.rs` chooses the holder of a name that has none, and
+//! `periods.rs` judges whether one that is held once in each period is to have one.
 //!
 //! Why no two members act under one name. A promise says: "For this time I store no table that takes anything from you
 //! that you do not know of." A acts by a done table D while such promises of a majority run. A table that takes the name from
@@ -23,7 +24,10 @@ pub mod coordination;
 pub mod coordinator;
 pub mod holder;
 pub mod member;
+pub mod periods;
 pub mod placing;
+pub mod recurring;
+pub mod rules;
 pub mod table;
 pub mod voter;
 pub mod word;

@@ -21,6 +21,8 @@ pub struct LockWish {
     pub name: LockName,
     /// How much work it is beside others.
     pub weight: u32,
+    /// It is to be held where this name is.
+    pub with: Option<LockName>,
     /// The members that may hold it now: healthy, not drained, named by the settings.
     pub candidates: Vec<LockCandidate>,
 }
@@ -28,6 +30,21 @@ pub struct LockWish {
 impl LockWish {
     fn best(&self) -> Option<u32> {
         self.candidates.iter().map(|candidate| candidate.prefer).max()
+    }
+
+    /// The candidate of this life.
+    fn candidate(&self, life: Life) -> Option<Life> {
+        self.candidates.iter().map(|candidate| candidate.life).find(|known| *known == life)
+    }
+
+    /// Whether a candidate is to come before all others, as somebody has the name moved there.
+    pub fn is_ordered(&self) -> bool {
+        self.candidates.iter().any(|candidate| candidate.prefer == u32::MAX)
+    }
+
+    /// How much this life is preferred; none if it is no candidate.
+    pub fn preference(&self, life: Life) -> Option<u32> {
+        self.candidates.iter().find(|one| one.life == life).map(|one| one.prefer)
     }
 
     /// The candidates of the greatest preference.
@@ -83,10 +100,21 @@ fn rendezvous(name: &LockName, member: NodeId) -> u64 {
     Random::new(u64::from(hash.finalize())).draw()
 }
 
-/// The wishes, the heaviest first.
-fn by_weight(wishes: &[LockWish]) -> Vec<&LockWish> {
+/// The wishes, the heaviest first; but each right after the one that it is to be held with.
+fn in_order(wishes: &[LockWish]) -> Vec<&LockWish> {
+    let weights = weights(wishes);
+    let anchors: BTreeMap<&LockName, &LockName> =
+        wishes.iter().filter_map(|wish| Some((&wish.name, wish.with.as_ref()?))).collect();
+    let key = |wish: &LockWish| {
+        // No name leads back to itself, and were it so, the way would end.
+        let way = std::iter::successors(anchors.get(&wish.name), |name| anchors.get(*name));
+        let way = way.take(anchors.len());
+        let first = way.clone().last().copied().unwrap_or(&wish.name);
+        let weight = weights.get(first).copied().unwrap_or(0);
+        (Reverse(weight), first.clone(), way.count(), Reverse(wish.weight), wish.name.clone())
+    };
     let mut sorted: Vec<&LockWish> = wishes.iter().collect();
-    sorted.sort_by_key(|wish| (Reverse(wish.weight), &wish.name));
+    sorted.sort_by_cached_key(|wish| key(wish));
     sorted
 }
 
@@ -98,27 +126,36 @@ fn weights(wishes: &[LockWish]) -> BTreeMap<&LockName, u32> {
 /// is. (G12)
 pub fn place(table: &LockTable, gone: &BTreeSet<Life>, wishes: &[LockWish]) -> Vec<TableChange> {
     let mut loads = Loads::of(table, gone, &weights(wishes));
-    let mut changes = Vec::new();
-    for wish in by_weight(wishes) {
-        let held = table.get(&wish.name).is_some_and(|hold| !gone.contains(&hold.by));
-        let by = if held { None } else { loads.least(wish) };
+    let (mut changes, mut placed) = (Vec::new(), BTreeMap::new());
+    let holder =
+        |name: &LockName| table.get(name).map(|hold| hold.by).filter(|life| !gone.contains(life));
+    for wish in in_order(wishes) {
+        let anchor = wish.with.as_ref();
+        let anchor = anchor.and_then(|with| holder(with).or(placed.get(with).copied()));
+        let beside = anchor.and_then(|life| wish.candidate(life));
+        let is_held = holder(&wish.name).is_some();
+        let by = if is_held { None } else { beside.or_else(|| loads.least(wish)) };
         if let Some(by) = by {
             loads.add(by.member, wish.weight);
+            placed.insert(&wish.name, by);
             changes.push(TableChange::Take { name: wish.name.clone(), by });
         }
     }
     changes
 }
 
-/// The moves that an operator asks for: each name to the candidates of the greatest preference, and among these from those
+/// The moves that an operator asks for: a name that is to be held with another goes there; each other one to the candidates
+/// of the greatest preference, and among these from those
 /// with more work to those with less, as long as that makes the two more equal. Each holder then ends its work first.
 pub fn rebalance(table: &LockTable, wishes: &[LockWish]) -> Vec<TableChange> {
     let mut loads = Loads::of(table, &BTreeSet::new(), &weights(wishes));
     let mut at: BTreeMap<&LockName, Life> = BTreeMap::new();
-    let wishes = by_weight(wishes);
+    let wishes = in_order(wishes);
+    let holder = |name: &LockName| table.get(name).map(|hold| hold.by);
+    let follows = |wish: &LockWish| wish.with.as_ref().is_some_and(|with| holder(with).is_some());
     loop {
         let mut moved = false;
-        for wish in &wishes {
+        for wish in wishes.iter().filter(|wish| !follows(wish)) {
             let Some(hold) = table.get(&wish.name) else { continue };
             let from = at.get(&wish.name).copied().unwrap_or(hold.by);
             let Some(to) = better(&loads, wish, from) else { continue };
@@ -130,6 +167,12 @@ pub fn rebalance(table: &LockTable, wishes: &[LockWish]) -> Vec<TableChange> {
         if !moved {
             break;
         }
+    }
+    for wish in wishes.iter().filter(|wish| follows(wish)) {
+        let anchor = wish.with.as_ref();
+        let anchor = anchor.and_then(|with| at.get(with).copied().or(holder(with)));
+        let beside = anchor.and_then(|life| wish.candidate(life));
+        at.extend(beside.map(|life| (&wish.name, life)));
     }
     let moves = at.into_iter().filter_map(|(name, to)| {
         let hold = table.get(name).filter(|hold| hold.by != to)?;

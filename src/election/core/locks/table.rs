@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::periods::{PeriodRun, RunEnd};
 use crate::core::membership::{ListVersion, MemberList};
 use crate::core::planted::Fault;
 use crate::core::types::{Incarnation, NodeId, Version};
 
 /// The most names of a cluster: with the longest names their table has less than one frame holds.
 pub const MOST_NAMES: usize = 2_000;
+
+/// The most names whose last run it has.
+pub const MOST_RUNS: usize = 64;
 
 /// The name of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +109,13 @@ pub enum TableChange {
     Strip(Life),
     /// This life is certified to be over, and with it its jobs: it holds nothing any more. Nothing is taken from it.
     Bury(Life),
+    /// The member that takes the name in this very version does so for this run; the token of the run is that of the taking.
+    /// (G13)
+    Begin { name: LockName, run: PeriodRun },
+    /// The run under this token ended so.
+    End { name: LockName, token: u64, end: RunEnd },
+    /// The last run under this name is forgotten.
+    Forget { name: LockName },
 }
 
 /// Why a change was not made.
@@ -141,6 +152,8 @@ pub struct LockTable {
     held: BTreeMap<LockName, LockHold>,
     /// One for each member, and for those that the list remembers as removed.
     notes: BTreeMap<NodeId, TakingNote>,
+    /// The last run under each name that is held once in each period.
+    runs: BTreeMap<LockName, PeriodRun>,
 }
 
 /// Why the parts of a table from outside make none.
@@ -152,6 +165,8 @@ pub enum BadTable {
     Later,
     #[error("it has no note for a member that holds a name")]
     Unnoted,
+    #[error("it has more than {MOST_RUNS} runs")]
+    Runs,
 }
 
 impl LockTable {
@@ -175,7 +190,30 @@ impl LockTable {
         if held.values().any(|hold| !notes.contains_key(&hold.by.member)) {
             return Err(BadTable::Unnoted);
         }
-        Ok(LockTable { version, list, held, notes })
+        Ok(LockTable { version, list, held, notes, runs: BTreeMap::new() })
+    }
+
+    /// The same table with these runs.
+    ///
+    /// # Errors
+    /// If no coordinator ever made it.
+    pub fn with_runs(self, runs: BTreeMap<LockName, PeriodRun>) -> Result<LockTable, BadTable> {
+        if runs.len() > MOST_RUNS {
+            return Err(BadTable::Runs);
+        }
+        if runs.values().any(|run| run.token > self.version.counter) {
+            return Err(BadTable::Later);
+        }
+        Ok(LockTable { runs, ..self })
+    }
+
+    /// The last run under each name that is held once in each period, in the order of the names.
+    pub fn runs(&self) -> impl ExactSizeIterator<Item = (&LockName, &PeriodRun)> {
+        self.runs.iter()
+    }
+
+    pub fn run(&self, name: &LockName) -> Option<&PeriodRun> {
+        self.runs.get(name)
     }
 
     /// All notes.
@@ -284,6 +322,18 @@ impl LockTable {
                 }
             }
             TableChange::Bury(life) => self.held.retain(|_, hold| hold.by != *life),
+            TableChange::Begin { name, run } => {
+                self.expect(name, self.version.counter)?;
+                if self.runs.len() >= MOST_RUNS && !self.runs.contains_key(name) {
+                    return Err(ChangeRefusal::TableFull);
+                }
+                self.runs.insert(name.clone(), PeriodRun { token: self.version.counter, ..*run });
+            }
+            TableChange::End { name, token, end } => {
+                let run = self.runs.get_mut(name).filter(|run| run.token == *token);
+                run.ok_or(ChangeRefusal::OtherToken)?.end = Some(*end);
+            }
+            TableChange::Forget { name } => _ = self.runs.remove(name),
         }
         Ok(())
     }

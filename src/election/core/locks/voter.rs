@@ -25,6 +25,16 @@ impl KeptTable {
         let promised = if Fault::LostUpTo.is_planted() { told } else { told.next() };
         KeptTable { table: None, promised }
     }
+
+    /// What a voter begins with whose disk never held a table, and who was told this greatest epoch when it learned of its
+    /// cluster. If there was none, no member ever led: the voter knows that it never stored a table, so it has an empty
+    /// one. (G6)
+    pub fn first(told: Epoch) -> KeptTable {
+        if told > Epoch(0) {
+            return KeptTable::lost(told);
+        }
+        KeptTable { table: Some(Arc::default()), promised: told }
+    }
 }
 
 /// A promise to a life of a member: until it ends, this voter stores no table that takes anything from that life which the
@@ -196,7 +206,7 @@ impl TableVoter {
 
     /// Its disk holds nothing, and it was told the greatest epoch so far.
     pub fn begin_empty(&mut self, told: Epoch) {
-        self.kept = KeptTable::lost(told);
+        self.kept = KeptTable::first(told);
     }
 
     /// When the next promise ends.

@@ -1,9 +1,11 @@
 //! What members say to each other about locks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::periods::{RunEnd, WallTime};
+use super::recurring::PeriodWants;
 use super::table::{Life, LockName, LockTable};
 use super::voter::{PromiseReport, TableRead};
 use crate::core::membership::ListVersion;
@@ -74,9 +76,21 @@ pub enum LockWord {
     /// What a member wants and has given back, for the coordinator, and what it promised as a voter.
     Want {
         life: Life,
-        wants: Arc<LockWants>,
+        /// None if they are those that the member sent last.
+        wants: Option<Arc<LockWants>>,
         released: BTreeMap<LockName, u64>,
         promises: PromiseReport,
+        periods: PeriodWants,
+        /// The hash of what its configuration says of locks.
+        rules: u64,
+    },
+    /// A holder gave these names back a while ago, each under a token, and its table does not say so: the coordinator may not
+    /// reach it. A voter passes that on to the coordinator, once.
+    Gave {
+        released: BTreeMap<LockName, u64>,
+        /// How the runs ended of those that are held once in each period.
+        ended: BTreeMap<LockName, RunEnd>,
+        passed: bool,
     },
     /// A member passes on what its operator wants of another: with a token, that the other gives the name back which it
     /// holds under that; without one, that it comes before all other candidates for a while. Expects
@@ -86,10 +100,28 @@ pub enum LockWord {
         name: LockName,
         token: Option<u64>,
     },
+    /// A member passes on to the coordinator that an operator has all locks spread anew. Expects [`LockWord::Ordered`].
+    Rebalance {
+        number: u64,
+    },
     /// Whether the receiver does that: it holds the name under that token, or wants it.
     Ordered {
         number: u64,
         done: bool,
+    },
+    /// A coordinator of names that are held once in each period says what time it is, if it knows, and for which of these
+    /// names it goes by other periods than those of the receiver. Expects [`LockWord::Wall`] of a voter. (G14)
+    Clock {
+        time: Option<WallTime>,
+        differ: BTreeSet<LockName>,
+    },
+    /// What the wall clock of a voter shows.
+    Wall {
+        time: WallTime,
+    },
+    /// An operator wants the coordinator to forget the last run under this name, once its period has ended.
+    Forget {
+        name: LockName,
     },
 }
 
@@ -119,12 +151,16 @@ impl LockWord {
                 (version.epoch, version.counter)
             }
             LockWord::Ask { known, .. } => (known.epoch, known.counter),
-            LockWord::Want { released, .. } => {
+            LockWord::Want { released, .. } | LockWord::Gave { released, .. } => {
                 (Epoch(0), released.values().copied().max().unwrap_or(0))
             }
-            LockWord::Promise { .. } | LockWord::Order { .. } | LockWord::Ordered { .. } => {
-                (Epoch(0), 0)
-            }
+            LockWord::Promise { .. }
+            | LockWord::Order { .. }
+            | LockWord::Rebalance { .. }
+            | LockWord::Ordered { .. }
+            | LockWord::Clock { .. }
+            | LockWord::Wall { .. }
+            | LockWord::Forget { .. } => (Epoch(0), 0),
         }
     }
 

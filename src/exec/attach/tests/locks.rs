@@ -5,7 +5,7 @@ use crate::exec::words::NoLockCause;
 
 /// The answer to this, without what is said of leaderships and locks by themselves.
 fn asks_for(exec: &mut Exec, name: &str) -> FromNode {
-    let lock = FromExec::Lock { name: name.to_owned() };
+    let lock = FromExec::Lock { name: name.to_owned(), period: None };
     match exec.asks(&lock) {
         FromNode::DoesNotLead => exec.hears(),
         answer => answer,

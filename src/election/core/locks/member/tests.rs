@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::core::locks::periods::WallTime;
 use crate::core::locks::table::LockTable;
 use crate::core::locks::tests::{id, name, three};
 use crate::core::locks::word::LockWant;
@@ -18,13 +19,17 @@ struct Cluster {
     members: BTreeMap<NodeId, LockMember>,
     elect: Vec<NodeId>,
     over: Vec<Life>,
+    /// Two members whose link is cut.
+    cut: Option<(NodeId, NodeId)>,
+    reserved: Epoch,
 }
 
 impl Cluster {
     fn new(kept: [KeptTable; 3]) -> Cluster {
         let leader = (id(1), Epoch(1));
         let (members, elect, over) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let mut cluster = Cluster { now: Time(0), leader, members, elect, over };
+        let (now, cut, reserved) = (Time(0), None, Epoch(16));
+        let mut cluster = Cluster { now, leader, members, elect, over, cut, reserved };
         for (number, kept) in (1..).zip(kept) {
             let life = Life { member: id(number), incarnation: Incarnation(1) };
             let view = cluster.view();
@@ -41,7 +46,9 @@ impl Cluster {
             Timing { heartbeat: MS * 100, failure: MS * 500, message: MS * 50, lease: MS * 400 };
         let (leader, told) = (Some(self.leader), Some(Epoch(0)));
         let over = self.over.clone();
-        ElectionView { now: self.now, list: three(), leader, told, timing, over }
+        let (list, now, reserved) = (three(), self.now, self.reserved);
+        let wall = WallTime(self.now.0 / 1_000_000);
+        ElectionView { now, list, leader, told, reserved, timing, over, wall }
     }
 
     /// Each is called at once, and again every 10 ms until then.
@@ -57,6 +64,8 @@ impl Cluster {
                 member.take(&view, input, &mut out);
                 for output in out {
                     match output {
+                        LockOutput::Say { to: whom, .. }
+                            if self.cut == Some((to, whom)) || self.cut == Some((whom, to)) => {}
                         LockOutput::Say { to: whom, word } => {
                             inputs.push_back((whom, LockInput::Word { from: to, word }));
                         }
@@ -152,4 +161,42 @@ fn a_coordinator_that_needs_a_voter_with_an_empty_disk_has_itself_elected_anew()
     cluster.leader = (id(1), Epoch(2));
     cluster.run(MS * 600);
     assert_eq!(cluster.acting(), [1, 1, 1]);
+}
+
+/// Rule G6: no member ever led before these voters were told of each other, so an empty disk has lost nothing.
+#[test]
+fn the_first_lock_of_a_cluster_needs_a_majority_alone() {
+    let mut cluster = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    cluster.members.remove(&id(3));
+    cluster.run(MS * 300);
+    assert_eq!(cluster.acting().into_iter().sum::<usize>(), 3);
+}
+
+/// Rule G6: else a voter that loses its table alone does not know how late that was.
+#[test]
+fn no_voter_stores_a_table_of_an_epoch_that_the_election_might_forget() {
+    let mut cluster = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    cluster.reserved = Epoch(0);
+    cluster.run(MS * 300);
+    assert!(cluster.members.values().all(|it| it.voter.kept().promised == Epoch(0)));
+    cluster.reserved = Epoch(1);
+    cluster.run(MS * 300);
+    assert_eq!(cluster.acting(), [1, 1, 1]);
+}
+
+#[test]
+fn what_a_holder_gives_back_that_the_coordinator_cannot_reach_comes_by_the_voters() {
+    let mut cluster = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    cluster.run(MS * 200);
+    cluster.cut = Some((id(1), id(3)));
+    cluster.run(MS * 2000);
+    assert_eq!(cluster.acting(), [1, 1, 1], "the voters support it");
+    let view = cluster.view();
+    let member = cluster.members.get_mut(&id(3)).expect("it lives");
+    let held = member.holder().held().next().map(|(name, _)| name.clone()).expect("one");
+    member.release(&view, &held);
+    member.want(&view, LockWants::new());
+    cluster.run(MS * 300);
+    let acting = cluster.acting();
+    assert_eq!((acting[0] + acting[1], acting[2]), (3, 0));
 }

@@ -34,6 +34,7 @@ fn wishes(lives: &[Life], weight: fn(usize) -> u32, prefers: bool) -> Vec<LockWi
     let wish = |number: usize| LockWish {
         name: name(number),
         weight: weight(number),
+        with: None,
         candidates: (lives.iter().enumerate())
             .map(|(at, life)| LockCandidate {
                 life: *life,
@@ -151,4 +152,40 @@ fn the_place_depends_on_nothing_else() {
     let places: BTreeSet<Life> = (0..NAMES).map(alone).collect();
     assert_eq!(places.len(), lives.len());
     assert_eq!(Version::default(), table.version());
+}
+
+/// Rule G12.
+#[test]
+fn a_name_that_is_to_be_with_another_is_placed_there_and_follows_it() {
+    let lives: Vec<Life> = (0..4).map(|member| life(member, 1)).collect();
+    let mut wishes = wishes(&lives, |_| 1, false);
+    for number in 1..=3 {
+        wishes[number].with = Some(name(number - 1));
+    }
+    let (table, none) = (LockTable::default(), BTreeSet::new());
+    let table = changed(&table, place(&table, &none, &wishes));
+    let at = |table: &LockTable, number: usize| table.get(&name(number)).map(|hold| hold.by);
+    let first = at(&table, 0).expect("it is held");
+    assert!((1..=3).all(|number| at(&table, number) == Some(first)));
+    let (most, least) = loads(&table, &lives);
+    assert!(most - least <= 1, "{most} beside {least}");
+
+    // The first is moved, and so the others are.
+    let to = *lives.iter().find(|life| **life != first).expect("there are others");
+    let token = table.get(&name(0)).expect("it is held").token;
+    let table = changed(&table, vec![TableChange::Move { name: name(0), token, to }]);
+    let table = changed(&table, rebalance(&table, &wishes));
+    let now = at(&table, 0).expect("it is held");
+    assert!((1..=3).all(|number| at(&table, number) == Some(now)));
+
+    // Where it may not be held, it is held elsewhere rather than nowhere.
+    wishes[1].candidates.retain(|candidate| candidate.life != now);
+    let without = changed(&table, vec![release(&table, 1)]);
+    let placed = place(&without, &none, &wishes);
+    assert!(matches!(&placed[..], [TableChange::Take { by, .. }] if *by != now), "{placed:?}");
+}
+
+fn release(table: &LockTable, number: usize) -> TableChange {
+    let token = table.get(&name(number)).expect("it is held").token;
+    TableChange::Release { name: name(number), token }
 }
