@@ -1,5 +1,5 @@
-//! `GET /leader?redirect` and `/locks/NAME/leader?redirect`: sends a client to where the work of the leader, or of the holder of
-//! a lock, is reached.
+//! `GET /leader?redirect` and `/locks/NAME/leader?redirect`: sends a client to where the work of the leader, or of the
+//! holder of a lock, is reached.
 //!
 //! The holder alone knows its URL, and whether it may act. So a node that is another asks it over HTTP, and what it
 //! answers is true: an idle cluster sends nothing for that, and the holder's version is the only one that matters.

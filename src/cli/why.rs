@@ -18,8 +18,8 @@ use super::{print, screen, why_lock};
 ///
 /// With --lock it tells why a member holds that lock, why others do not, or why nobody does.
 ///
-/// Exit codes: 0 a member leads, or holds the lock; 1 nobody does, as far as the nodes know; 2 two or more members lead, or there is no such
-/// member; 69 no node answers;
+/// Exit codes: 0 a member leads, or holds the lock; 1 nobody does, as far as the nodes know; 2 two or more members lead, or
+/// there is no such member; 69 no node answers;
 /// 78 another node answers at an address of the file.
 #[derive(Args, Debug)]
 #[command(after_help = "\

@@ -101,10 +101,12 @@ fn end_of(hold: LockHold, last: &LockTable, done: &DoneTable) -> HoldEnd {
         let note = table.note(member).unwrap_or_default();
         note.version > last.version() && note.incarnation >= incarnation
     };
-    match () {
-        () if done.over.iter().any(|life| hold.by.is_up_to(*life)) => HoldEnd::Died,
-        () if is_taken(&done.table) => HoldEnd::Silent,
-        () => HoldEnd::GaveBack,
+    if done.over.iter().any(|life| hold.by.is_up_to(*life)) {
+        HoldEnd::Died
+    } else if is_taken(&done.table) {
+        HoldEnd::Silent
+    } else {
+        HoldEnd::GaveBack
     }
 }
 

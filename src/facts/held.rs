@@ -95,7 +95,8 @@ impl LocksView {
     }
 }
 
-/// How many locks each of these members holds, and how many are wanted that nobody holds, in words; nothing if there are none.
+/// How many locks each of these members holds, and how many are wanted that nobody holds, in words; nothing if there are
+/// none.
 #[must_use]
 pub fn summary(held: &BTreeMap<String, u64>, unheld: u64) -> Option<String> {
     let all = held.values().sum::<u64>();

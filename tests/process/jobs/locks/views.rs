@@ -145,7 +145,7 @@ fn all_views_of_a_lock_tell_the_same_of_each_situation() {
     redirects(&cluster, &[1, 2, 3], 307);
 
     // Without a majority nobody acts.
-    [2, 3].map(|number| cluster.node(number).kill_9());
+    [2, 3].iter().for_each(|number| cluster.node(*number).kill_9());
     until(&cluster, Some("node-1"), &["unsupported", "unasked"], &[1]);
     redirects(&cluster, &[1], 503);
     eventually("the leadership is over as well", || {
