@@ -153,15 +153,16 @@ impl SimulatedPeriods {
             if let Some(hold) = hold {
                 self.seen.insert((name.clone(), run.token), (run.until, hold.by));
             }
-            if let Some((_, life)) = self.seen.get(&(name.clone(), run.token))
-                && table.note(life.member).is_some_and(|note| {
-                    note.incarnation >= life.incarnation && note.version.counter > run.token
+            let is_lost = |token: u64, life: &Life| {
+                table.note(life.member).is_some_and(|note| {
+                    note.incarnation >= life.incarnation && note.version.counter > token
                 })
-            {
-                self.taken.insert((name.clone(), run.token)); // from a member that was cut off
-            }
+            };
+            let lost = self.seen.iter().filter(|((_, token), (_, life))| is_lost(*token, life));
+            self.taken.extend(lost.map(|(run, _)| run.clone())); // from a member that was cut off
             if run.end == Some(RunEnd::Code(0)) {
-                self.done.insert(name.clone(), run.until);
+                let done = self.done.entry(name.clone()).or_default();
+                *done = run.until.max(*done);
             }
             let held = member.holder().held().find(|(held, _)| **held == name);
             let Some((_, token)) = held else {
