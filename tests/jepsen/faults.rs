@@ -59,7 +59,9 @@ const ALL: &[(&str, usize, Deed)] = &[
     ("resume", 1, |cluster, host| order(cluster, host, &["resume"])),
     ("reload", 2, reload),
     ("kill of a program", 3, |cluster, host| kill(cluster, host, |host, _| a_program(host))),
-    ("stop of a program", 2, |cluster, host| freeze(cluster, host, |host, _| a_program(host)?.pid())),
+    ("stop of a program", 2, |cluster, host| {
+        freeze(cluster, host, |host, _| a_program(host)?.pid())
+    }),
     ("TERM of a program", 1, |cluster, host| {
         let (down, timeout) = (cluster.time(1, 3000), cluster.plan.stop_within());
         let program = a_program(well(cluster, host)?)?;
@@ -238,9 +240,11 @@ fn order_lock(cluster: &mut Cluster<'_>, host: usize, what: &str) -> Option<Stri
     let name = names.swap_remove(cluster.pick(names.len()));
     let other = another(cluster, host) + 1;
     let to = if name.starts_with("job") { format!("node-{other}") } else { config::program(other) };
-    let words = ["lock", what, &name];
-    let to = [words.as_slice(), if what == "move" { &["--to", &to] } else { &[] }].concat();
-    order(cluster, host, &to).map(|_| to[2..].join(" "))
+    let mut words = vec!["lock", what, &name];
+    if what == "move" {
+        words.extend(["--to", &to]);
+    }
+    order(cluster, host, &words).map(|_| words[2..].join(" "))
 }
 
 fn reload(cluster: &mut Cluster<'_>, _host: usize) -> Option<String> {

@@ -61,7 +61,18 @@ impl Ledger {
         File::create(&path).expect("a file can be made");
         let (spans, latest) = (BTreeMap::new(), BTreeMap::new());
         let (findings, accepted) = (Vec::new(), None);
-        Ledger { name: name.to_owned(), path, read: 0, spans, latest, accepted, findings, begun: 0, refused: 0, torn: 0 }
+        Ledger {
+            name: name.to_owned(),
+            path,
+            read: 0,
+            spans,
+            latest,
+            accepted,
+            findings,
+            begun: 0,
+            refused: 0,
+            torn: 0,
+        }
     }
 
     pub fn name(&self) -> &str {

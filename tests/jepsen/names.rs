@@ -134,7 +134,9 @@ impl Names {
     pub fn gaps(&self) -> Vec<u64> {
         let of = |held: &BTreeMap<u64, Held>| {
             let pairs = held.values().zip(held.values().skip(1));
-            pairs.map(|(old, new)| new.first.saturating_sub(old.last) / 1_000_000).collect::<Vec<_>>()
+            pairs
+                .map(|(old, new)| new.first.saturating_sub(old.last) / 1_000_000)
+                .collect::<Vec<_>>()
         };
         self.held.values().flat_map(of).collect()
     }

@@ -125,10 +125,12 @@ impl fmt::Display for Plan {
         };
         let execs = self.execs;
         let apart = if self.apart { " in other mount namespaces" } else { "" };
-        let restart = if self.restarts && execs > 0 { " --restart always" } else { "" };
+        let restarts = self.restarts && (execs > 0 || self.majority);
+        let restart = if restarts { " --restart always" } else { "" };
+        let locks = if self.majority { ", 30 locks" } else { "" };
         write!(
             to,
-            "{}, {quorum}, {} voters, {tls}, preempt {}, failure {:?}, jobs by {run}{execs} exec{apart}{restart}",
+            "{}, {quorum}, {} voters, {tls}, preempt {}, failure {:?}, jobs by {run}{execs} exec{apart}{restart}{locks}",
             self.algorithm.name(),
             self.voters,
             self.preempt,
