@@ -166,7 +166,7 @@ def keepalived(_counts, show):
 # ZooKeeper: ephemeral nodes, one session for each host.
 
 def zookeeper(counts, show):
-    jars = ":".join(["/usr/share/java/*", "/etc/zookeeper/conf"])
+    jars = "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar"
     for count in counts:
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, Hosts(5, folder) as hosts:
             servers = "".join(f"server.{host}=10.0.0.{host}:2888:3888\n" for host in hosts.numbers)

@@ -1,5 +1,8 @@
 //! A turn of the locks: the member takes what there is, programs learn what they hold, and what is to be said goes out.
 
+use std::collections::BTreeMap;
+
+use super::named::WantedName;
 use super::outlook::election_view;
 use super::side::LockSide;
 use super::speech;
@@ -107,14 +110,16 @@ impl LockSide {
     /// Programs learn what they hold, before anything is said: what they lose they have lost before others learn of it.
     fn show(&mut self, member: &mut LockMember, view: &ElectionView, may_hold: bool) {
         let now = view.now;
-        let held: Vec<LockName> = member.holder().held().map(|(name, _)| name.clone()).collect();
-        for name in held {
-            let wanted = self.names.values().find(|known| known.name == name);
+        let known: BTreeMap<&LockName, &WantedName> =
+            self.names.values().map(|known| (&known.name, known)).collect();
+        let is_late = |name: &&LockName| {
+            let wanted = known.get(name);
             let acts = wanted.is_some_and(|known| known.token.is_some());
-            if !acts && (!may_hold || wanted.is_none_or(|known| known.is_dropped)) {
-                member.release(view, &name); // it came too late
-            }
-        }
+            !acts && (!may_hold || wanted.is_none_or(|known| known.is_dropped))
+        };
+        let held = member.holder().held().map(|(name, _)| name);
+        let late: Vec<LockName> = held.filter(is_late).cloned().collect();
+        late.iter().for_each(|name| member.release(view, name));
         let (holder, renewal) = (member.holder(), Some(bounds::certain(view.timing.lease)));
         let until = holder.supported_until();
         for name in self.names.values_mut() {
