@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! holder node FILE MEMBER NAME...      held NAME TOKEN NANOS, lost NAME TOKEN NANOS, leads EPOCH NANOS
-//! holder job FILE                      appends to the file: NAME TOKEN NANOS, every 10 ms
+//! holder job FILE                      appends to the file: NAME TOKEN NANOS MEMBER, every 10 ms
 //! ```
 
 use std::env;
@@ -82,10 +82,12 @@ fn follow(lock: &WantedLock) {
 }
 
 fn job(file: &str) -> Result<(), Box<dyn Error>> {
-    let (name, token) = (env::var("ELECTD_LOCK")?, env::var("ELECTD_EPOCH")?);
+    let [name, token, member] =
+        ["LOCK", "EPOCH", "NODE"].map(|it| env::var(format!("ELECTD_{it}")));
+    let (name, token, member) = (name?, token?, member?);
     let mut file = File::options().append(true).create(true).open(file)?;
     loop {
-        file.write_all(format!("{name} {token} {}\n", now().0).as_bytes())?;
+        file.write_all(format!("{name} {token} {} {member}\n", now().0).as_bytes())?;
         thread::sleep(STEP);
     }
 }

@@ -149,70 +149,64 @@ def cut(count):
         show("cut of a host", names=count, of_the_cut=len(names), bound_ms=bound, least_apart_ms=round(min(apart), 1), **times(took))
 
 
+class Jobs:
+    """Commands of `electd exec --lock` on five hosts, which write that they run."""
+
+    def __init__(self, hosts):
+        self.hosts, self.file, self.ledger = hosts, cluster(hosts.folder, hosts.size), f"{hosts.folder}/ledger"
+        open(self.ledger, "w").close()
+        self.nodes = {host: self.electd(host, ["run"]) for host in hosts.numbers}
+
+    def electd(self, host, words, *command):
+        return self.hosts.start(host, [ELECTD, *words, "--config", self.file, "--node", f"h{host}", *command])
+
+    def add(self, host):
+        for number in range(JOBS):
+            words = ["exec", "--lock", f"job-{number}", "--restart", "always"]
+            self.electd(host, words, "--", HOLDER, "job", self.ledger)
+
+    def read(self):
+        """Of each job its host, its first line and its last one under its last token; and how many have overlapped."""
+        spans, last, overlaps = {}, {}, 0
+        with open(self.ledger) as lines:
+            for words in map(str.split, lines):
+                if len(words) == 4:
+                    name, token, at, host = words[0], int(words[1]), int(words[2]), words[3]
+                    spans[name, token] = (host, spans.get((name, token), (host, at))[1], at)
+        for (name, _), (host, first, end) in sorted(spans.items()):
+            overlaps += name in last and last[name][2] >= first
+            last[name] = (host, first, end)
+        return last, overlaps
+
+    def of(self, host):
+        return [name for name, (at, *_) in self.read()[0].items() if at == f"h{host}"]
+
+    def measure(self, what, host, deed):
+        names, since = self.of(host), now()
+        deed(host)
+
+        def moved():
+            last, overlaps = self.read()
+            took = [(last[name][1] - since) / 1e6 for name in names if last[name][1] > since]
+            return len(took) == len(names) and (took, overlaps)
+
+        took, overlaps = await_(moved, f"the jobs of host {host} run elsewhere")
+        show(f"jobs, {what}", jobs=len(names), first_ms=round(min(took), 1), median_ms=round(statistics.median(took), 1),
+             last_ms=round(max(took), 1), overlaps=overlaps)
+
+
 def jobs():
-    """Commands of `electd exec --lock`: the hosts are killed one after the other, first electd alone and then all that runs."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, Hosts(5, folder) as hosts:
-        file, ledger = cluster(folder, 5), f"{folder}/ledger"
-        open(ledger, "w").close()
-        nodes = {}
-
-        def node(host):
-            nodes[host] = hosts.start(host, [ELECTD, "run", "--config", file, "--node", f"h{host}"])
-
-        def execs(host):
-            for number in range(JOBS):
-                hosts.start(host, [ELECTD, "exec", "--config", file, "--node", f"h{host}", "--lock", f"job-{number}",
-                                   "--restart", "always", "--", HOLDER, "job", ledger])
-
-        def running():
-            """The first and the last line of each job under its last token, and whether any two overlap."""
-            spans, overlap = {}, 0
-            with open(ledger) as lines:
-                for line in lines:
-                    words = line.split()
-                    if len(words) == 3:
-                        first, _ = spans.get((words[0], int(words[1])), (int(words[2]), 0))
-                        spans[words[0], int(words[1])] = (first, int(words[2]))
-            last = {}
-            for (name, token), span in sorted(spans.items()):
-                if name in last and last[name][1] >= span[0]:
-                    overlap += 1
-                last[name] = span
-            return last, overlap
-
-        def begun(since):
-            last, _ = running()
-            new = [first for first, _ in last.values() if first > since]
-            return new
-
-        for host in hosts.numbers:
-            node(host)
-        execs(1)
-        await_(lambda: len(running()[0]) == JOBS, "all jobs run on one host", 120)
-        for host in [2, 3, 4, 5]:
-            execs(host)
-        time.sleep(10)
-        for what, host, deed in [("kill -9 of electd", 1, lambda: nodes[1].kill()), ("power cut", None, None)]:
-            if host is None:
-                time.sleep(5)
-                host = 2
-                deed = lambda: hosts.kill(2)
-            open(ledger, "w").close()
-            time.sleep(0.2)
-            count = JOBS if host == 1 else None
-            since = now()
-            deed()
-            if count is None:
-                time.sleep(5)
-                new = begun(since)
-                await_(lambda: len(running()[0]) == JOBS and min(last for _, last in running()[0].values()) > now() - 1e9, "all jobs run")
-                new = begun(since)
-            else:
-                await_(lambda: len(begun(since)) >= count, "all jobs run elsewhere")
-                new = begun(since)
-            took = sorted((at - since) / 1e6 for at in new)
-            show(f"jobs, {what}", jobs=len(new), first_ms=round(took[0], 1), median_ms=round(statistics.median(took), 1),
-                 last_ms=round(took[-1], 1), overlaps=running()[1])
+    """All jobs of a host move: when electd dies there, and when its power fails."""
+    for what, deed in [("kill -9 of electd", lambda jobs, host: jobs.nodes[host].kill()),
+                       ("power cut", lambda jobs, host: jobs.hosts.kill(host))]:
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, Hosts(5, folder) as hosts:
+            jobs = Jobs(hosts)
+            jobs.add(1)
+            await_(lambda: len(jobs.of(1)) == JOBS, "all jobs run on one host", 120)
+            for host in [2, 3, 4, 5]:
+                jobs.add(host)
+            time.sleep(10)
+            jobs.measure(what, 1, lambda host: deed(jobs, host))
 
 
 def main():
