@@ -155,6 +155,7 @@ class Jobs:
     def __init__(self, hosts):
         self.hosts, self.file, self.ledger = hosts, cluster(hosts.folder, hosts.size), f"{hosts.folder}/ledger"
         open(self.ledger, "w").close()
+        self.lines, self.spans = open(self.ledger), {}
         self.nodes = {host: self.electd(host, ["run"]) for host in hosts.numbers}
 
     def electd(self, host, words, *command):
@@ -167,13 +168,13 @@ class Jobs:
 
     def read(self):
         """Of each job its host, its first line and its last one under its last token; and how many have overlapped."""
-        spans, last, overlaps = {}, {}, 0
-        with open(self.ledger) as lines:
-            for words in map(str.split, lines):
-                if len(words) == 4:
-                    name, token, at, host = words[0], int(words[1]), int(words[2]), words[3]
-                    spans[name, token] = (host, spans.get((name, token), (host, at))[1], at)
-        for (name, _), (host, first, end) in sorted(spans.items()):
+        for line in self.lines:
+            words = line.split()
+            if len(words) == 4 and line.endswith("\n"):
+                name, token, at, host = words[0], int(words[1]), int(words[2]), words[3]
+                self.spans[name, token] = (host, self.spans.get((name, token), (host, at))[1], at)
+        last, overlaps = {}, 0
+        for (name, _), (host, first, end) in sorted(self.spans.items()):
             overlaps += name in last and last[name][2] >= first
             last[name] = (host, first, end)
         return last, overlaps
