@@ -23,7 +23,7 @@ DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
-.PHONY: help build install deb dist try-dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
+.PHONY: help build install deb dist try-dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address bench-locks cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -199,6 +199,11 @@ bench-job: cargo ## measure the time from a leader's death to its command on the
 
 bench-address: cargo ## measure the outage of an address beside keepalived's: needs root, ip and keepalived
 	$(CARGO) bench --bench address
+
+bench-locks: cargo ## measure locks, beside etcd, keepalived and ZooKeeper with kazoo: needs root, ip, python3 and those: make bench-locks [WHAT="idle kill"]
+	$(CARGO) build --release
+	$(CARGO) build --release --example holder
+	python3 -B benches/locks/main.py target/release/electd target/release/examples/holder $(WHAT)
 
 cargo:
 	@command -v $(CARGO) >/dev/null || { \

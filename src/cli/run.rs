@@ -212,7 +212,7 @@ impl From<StartError> for CliError {
             StartError::Store(_) => Exit::DataDir,
             StartError::Listen { .. } | StartError::Hidden { .. } => Exit::Listen,
             StartError::Removed { .. } => Exit::Removed,
-            StartError::Thread(_) => Exit::Internal,
+            StartError::Thread(_) | StartError::Lock { .. } => Exit::Internal,
         };
         CliError::new(exit, error)
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::locks::{LockName, LockRefused};
 use crate::core::types::Task;
 use crate::store::StoreError;
 use crate::tls::BadFile;
@@ -84,6 +85,14 @@ pub enum StartError {
     /// The system has no thread left, or refuses another call that a node needs.
     #[error("this node cannot run here: {0}")]
     Thread(#[source] io::Error),
+    /// A program wants a lock that this node does not take into those that it wants.
+    #[error("the lock {name}: {why}")]
+    Lock {
+        /// The name of the lock.
+        name: LockName,
+        /// Why.
+        why: LockRefused,
+    },
 }
 
 #[cfg(test)]
@@ -144,6 +153,13 @@ mod tests {
                  /data/a",
             ),
             (StartError::Thread(lost()), "this node cannot run here: no room"),
+            (
+                StartError::Lock {
+                    name: LockName::new("mail").unwrap(),
+                    why: LockRefused::QuorumNone,
+                },
+                "the lock mail: locks need `\"quorum\": \"majority\"`",
+            ),
         ] {
             assert_eq!(error.to_string(), told);
         }

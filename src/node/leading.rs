@@ -9,9 +9,12 @@ use crossbeam::channel::{Receiver, Sender, after, bounded, never};
 use crossbeam::select;
 use parking_lot::Mutex;
 
+use super::command::CommandError;
 use super::endings::SignalWatch;
+use super::fanout::Subscription;
 use super::leadership::{Change, Leadership};
 use super::retries::Retries;
+use super::running::Hold;
 use super::{Node, NodeHandle, StartError};
 use crate::config::Config;
 
@@ -63,19 +66,32 @@ pub fn while_leading<W: WorkEnd>(
     name: &str,
     work: impl FnMut(&Lead<'_>) -> W,
 ) -> Result<(), StartError> {
-    let (running, stopping) = bounded(0);
-    let stop = WorkStopper(Arc::new(Mutex::new(Some(running))));
+    run_around(config, name, |handle, _, stopping| {
+        lead_on(handle, stopping, work);
+        Ok(())
+    })
+}
+
+/// Runs the member of this name around something, which ends once the receiver is closed: by TERM or INT, a removal of the
+/// member, or the stopper.
+pub(super) fn run_around(
+    config: &Config,
+    name: &str,
+    run: impl FnOnce(&NodeHandle, &WorkStopper, &Receiver<()>) -> Result<(), StartError>,
+) -> Result<(), StartError> {
+    let (stop, stopping) = WorkStopper::new();
     let stop_by_signal = stop.clone();
     // Before the node starts, so that no signal is lost. Dropped last, also if the work panics.
     let _endings = SignalWatch::call(move || stop_by_signal.now()).map_err(StartError::Thread)?;
     let node = Node::start(config, name)?;
-    node.on_removal(move || stop.now());
-    lead_on(&node.handle(), &stopping, work);
+    let stop_by_removal = stop.clone();
+    node.on_removal(move || stop_by_removal.now());
+    run(&node.handle(), &stop, &stopping)?;
     node.stop();
     Ok(())
 }
 
-/// How the work of [`while_leading`] ends: by `()`, or by a `Result` whose error says why it failed.
+/// How the work of [`while_leading`] and [`while_holding`](super::while_holding) ends: by `()`, or by a `Result` whose error says why it failed.
 ///
 /// ```
 /// use electd::node::WorkEnd;
@@ -101,30 +117,66 @@ impl<E: Display> WorkEnd for Result<(), E> {
     }
 }
 
+/// What a member has from time to time, and runs work in: the leadership of its cluster, or a lock.
+pub(super) trait Held {
+    /// Delays its end until it is dropped.
+    type Hold;
+    /// Whether work that returns by itself is done for good.
+    const ENDS_WITH_WORK: bool;
+
+    fn changes(&self) -> Subscription<Change>;
+    fn leadership(&self) -> Option<Leadership>;
+    fn hold(&self) -> Result<Self::Hold, CommandError>;
+    /// The work fails here again and again: another member is to try.
+    fn stand_back(&self, why: &str);
+}
+
+impl Held for NodeHandle {
+    type Hold = Hold;
+    const ENDS_WITH_WORK: bool = false;
+
+    fn changes(&self) -> Subscription<Change> {
+        self.leadership_changes()
+    }
+
+    fn leadership(&self) -> Option<Leadership> {
+        self.leadership()
+    }
+
+    fn hold(&self) -> Result<Hold, CommandError> {
+        self.hold()
+    }
+
+    fn stand_back(&self, why: &str) {
+        self.stand_back(why);
+    }
+}
+
 /// Runs the work in each leadership until the member is to stop.
-fn lead_on<W: WorkEnd>(
-    handle: &NodeHandle,
+pub(super) fn lead_on<H: Held, W: WorkEnd>(
+    held: &H,
     stopping: &Receiver<()>,
     mut work: impl FnMut(&Lead<'_>) -> W,
 ) {
-    let changes = &handle.leadership_changes();
+    let changes = &held.changes();
     let (mut done, mut retries) = (None, Retries::new());
     loop {
         while changes.try_recv().is_ok() {} // what came before the hold does not concern the work
         let mut pause = None;
-        if handle.leadership().is_some_and(|it| Some(it.epoch()) != done) {
+        if held.leadership().is_some_and(|it| Some(it.epoch()) != done) {
             pause = Some(NOT_HELD);
             // The hold comes first, so that the leadership is not handed over in between.
-            if let Ok(_hold) = handle.hold()
-                && let Some(leadership) = handle.leadership()
+            if let Ok(_hold) = held.hold()
+                && let Some(leadership) = held.leadership()
             {
                 let (epoch, is_asked) = (leadership.epoch(), Cell::new(false));
                 let began = Instant::now();
                 let end = work(&Lead { leadership, changes, stopping, is_asked: &is_asked });
                 match end.failure() {
                     _ if is_asked.get() => {}
+                    None if H::ENDS_WITH_WORK => return,
                     None => (done, retries, pause) = (Some(epoch), Retries::new(), None),
-                    Some(why) => pause = Some(failed(handle, &mut retries, began, &why)),
+                    Some(why) => pause = Some(failed(held, &mut retries, began, &why)),
                 }
             }
         }
@@ -139,27 +191,34 @@ fn lead_on<W: WorkEnd>(
 }
 
 /// The work that began then failed. Has another member lead where that happens again and again; returns how long to wait.
-fn failed(handle: &NodeHandle, retries: &mut Retries, began: Instant, why: &str) -> Duration {
+fn failed(held: &impl Held, retries: &mut Retries, began: Instant, why: &str) -> Duration {
     let ran = began.elapsed();
     log::warn!("the work failed after {ran:.1?}: {why}");
     let (moves, wait) = retries.failed(ran);
     if moves {
-        handle.stand_back(why);
+        held.stand_back(why);
     }
     wait
 }
 
 /// Ends the work and the member: it closes the channel that both look at.
 #[derive(Clone)]
-struct WorkStopper(Arc<Mutex<Option<Sender<()>>>>);
+pub(super) struct WorkStopper(Arc<Mutex<Option<Sender<()>>>>);
 
 impl WorkStopper {
-    fn now(&self) {
+    /// With the channel.
+    pub(super) fn new() -> (WorkStopper, Receiver<()>) {
+        let (running, stopping) = bounded(0);
+        (WorkStopper(Arc::new(Mutex::new(Some(running)))), stopping)
+    }
+
+    pub(super) fn now(&self) {
         self.0.lock().take();
     }
 }
 
-/// A leadership, in which the work of [`while_leading`] runs.
+/// A leadership, of the cluster or of a name, in which the work of [`while_leading`] and
+/// [`while_holding`](super::while_holding) runs.
 #[derive(Debug)]
 pub struct Lead<'r> {
     leadership: Leadership,
@@ -170,7 +229,7 @@ pub struct Lead<'r> {
 }
 
 impl Lead<'_> {
-    /// The epoch of the leadership: with a majority, a fencing token.
+    /// The epoch of the leadership, or the token of the lock: with a majority, a fencing token.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.leadership.epoch()

@@ -15,6 +15,7 @@ use crate::events::{Counts, Events, now};
 use crate::host::{Host, signal};
 use crate::leaders::Leaders;
 use crate::ledger::Ledger;
+use crate::names::Names;
 use crate::network::Network;
 use crate::plan::{Plan, usize};
 use crate::process::{End, KILLED};
@@ -43,6 +44,7 @@ pub struct Cluster<'p> {
     pub hosts: Vec<Host>,
     pub events: Events,
     pub ledger: Ledger,
+    pub names: Names,
     pub leaders: Leaders,
     pub pulse: Pulse,
     /// What was broken, and when that was seen.
@@ -82,7 +84,8 @@ impl<'p> Cluster<'p> {
         Ok(Cluster {
             plan,
             random: plan.random(),
-            ledger: Ledger::new(path),
+            ledger: Ledger::new(path, ""),
+            names: Names::new(path, plan.majority),
             hosts,
             events: Events::default(),
             leaders,
@@ -132,7 +135,7 @@ impl<'p> Cluster<'p> {
                     Err(why) => self.broken.push(Broken::now(why)),
                 }
             }
-            host.start(self.plan, &mut self.random, self.ledger.path());
+            host.start(self.plan, &mut self.random, self.ledger.path(), &self.names);
         }
         self.reap_orders();
         self.turn_network();

@@ -57,7 +57,19 @@ pub fn write(plan: &Plan, folder: &Path, network: &Network, (times, part): (u32,
         }
         member
     };
-    let members: Vec<Value> = (1..).zip(network.places()).map(member).collect();
+    let mut members: Vec<Value> = (1..).zip(network.places()).map(member).collect();
+    // The programs that hold names beside the nodes.
+    let programs = (1..).zip(network.places()).filter(|_| plan.majority);
+    members.extend(programs.map(|(number, (address, _)): (u32, (SocketAddr, SocketAddr))| {
+        let name = program(number);
+        let id = format!("{number:08x}-0000-4000-9000-000000000000");
+        let address = SocketAddr::new(address.ip(), 7101);
+        let mut member = json!({"name": name, "id": id, "address": address, "role": "observer"});
+        if plan.tls {
+            member["tls"] = tls(&name);
+        }
+        member
+    }));
     let failure = plan.failure * times / part;
     let config = json!({
         "cluster": "jepsen", "data_dir": "data", "members": members, "preempt": plan.preempt,
@@ -71,11 +83,15 @@ pub fn write(plan: &Plan, folder: &Path, network: &Network, (times, part): (u32,
     fs::rename(&new, folder.join("cluster.json")).expect("a file can be renamed");
 }
 
+/// The member of the program on the host of this number that holds names.
+pub fn program(number: impl std::fmt::Display) -> String {
+    format!("program-{number}")
+}
+
 /// Writes the certificates of all members.
 pub fn certify(plan: &Plan, folder: &Path) {
     let authority = Authority::new("jepsen").expect("a certificate can be made");
-    for number in 1..=plan.voters {
-        let name = format!("node-{number}");
+    for name in (1..=plan.voters).flat_map(|number| [format!("node-{number}"), program(number)]) {
         let pair = authority.sign(&name).expect("a certificate can be made");
         let own = folder.join("tls").join(name);
         fs::create_dir_all(&own).expect("a folder can be made");

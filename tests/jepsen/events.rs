@@ -67,6 +67,9 @@ pub struct Counts {
     /// From a heal until all members agreed, and how long no job ran, in milliseconds.
     pub agreed: Vec<u64>,
     pub idle: Vec<u64>,
+    /// How often a lock came to a holder, and for how long nobody held it before.
+    pub takings: usize,
+    pub unheld: Vec<u64>,
 }
 
 impl fmt::Display for Counts {
@@ -82,7 +85,9 @@ impl fmt::Display for Counts {
             "{refused} late writes refused, {torn} cut off; excepted overlaps: {excepted}"
         )?;
         writeln!(to, "agreed after a heal: {}", spread(&self.agreed))?;
-        write!(to, "without a job: {}", spread(&self.idle))
+        writeln!(to, "without a job: {}", spread(&self.idle))?;
+        let takings = self.takings;
+        write!(to, "{takings} takings of locks; a lock without a holder: {}", spread(&self.unheld))
     }
 }
 

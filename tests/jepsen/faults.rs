@@ -5,8 +5,10 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal};
 
 use crate::cluster::Cluster;
+use crate::config;
 use crate::events::Counts;
 use crate::host::{Host, signal};
+use crate::names;
 use crate::process::Process;
 
 /// Does something to this host, or as an operator there. None if that cannot be done now, otherwise more words about it.
@@ -56,6 +58,21 @@ const ALL: &[(&str, usize, Deed)] = &[
     ("pause", 1, |cluster, host| order(cluster, host, &["pause", "--for", "5s"])),
     ("resume", 1, |cluster, host| order(cluster, host, &["resume"])),
     ("reload", 2, reload),
+    ("kill of a program", 3, |cluster, host| kill(cluster, host, |host, _| a_program(host))),
+    ("stop of a program", 2, |cluster, host| {
+        freeze(cluster, host, |host, _| a_program(host)?.pid())
+    }),
+    ("TERM of a program", 1, |cluster, host| {
+        let (down, timeout) = (cluster.time(1, 3000), cluster.plan.stop_within());
+        let program = a_program(well(cluster, host)?)?;
+        program.expect(0);
+        program.stop(Signal::TERM, timeout);
+        program.stay_down(down);
+        Some(format!("for {down:?}"))
+    }),
+    ("lock release", 3, |cluster, host| order_lock(cluster, host, "release")),
+    ("lock move", 4, |cluster, host| order_lock(cluster, host, "move")),
+    ("lock forget", 1, |cluster, host| order_lock(cluster, host, "forget")),
 ];
 
 /// Does something to the cluster: more often to the leader's host than to another.
@@ -204,6 +221,30 @@ fn part(cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
 fn order(cluster: &mut Cluster<'_>, host: usize, words: &[&str]) -> Option<String> {
     cluster.order(host, words);
     Some(String::new())
+}
+
+/// The program that holds names there, while it runs.
+fn a_program(host: &mut Host) -> Option<&mut Process> {
+    let program = host.program.as_mut().map(|(process, _)| process);
+    program.filter(|process| process.pid().is_some() && !process.is_stopping())
+}
+
+/// Orders something about one of all locks. It moves to a member on another host, which may be one that does not want it.
+fn order_lock(cluster: &mut Cluster<'_>, host: usize, what: &str) -> Option<String> {
+    if !cluster.plan.majority {
+        return None;
+    }
+    let mut names: Vec<String> = names::of_programs().collect();
+    let of_execs = (1..=names::OF_EXECS).map(names::of_exec);
+    names.extend(of_execs.flat_map(|name| std::iter::repeat_n(name, 4)));
+    let name = names.swap_remove(cluster.pick(names.len()));
+    let other = another(cluster, host) + 1;
+    let to = if name.starts_with("job") { format!("node-{other}") } else { config::program(other) };
+    let mut words = vec!["lock", what, &name];
+    if what == "move" {
+        words.extend(["--to", &to]);
+    }
+    order(cluster, host, &words).map(|_| words[2..].join(" "))
 }
 
 fn reload(cluster: &mut Cluster<'_>, _host: usize) -> Option<String> {

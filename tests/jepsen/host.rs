@@ -11,8 +11,11 @@ use std::time::{Duration, Instant};
 use electd::core::random::Random;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::config;
 use crate::events::now;
+use crate::holder;
 use crate::job;
+use crate::names::{self, Names};
 use crate::network::{inside, processes};
 use crate::plan::Plan;
 use crate::process::{End, Process, commands, guards};
@@ -51,7 +54,10 @@ pub struct Host {
     pub home: String,
     pub folder: PathBuf,
     pub node: Process,
+    /// Those of the leadership, and then those of locks.
     pub execs: Vec<Process>,
+    /// The program that embeds a member and holds names, if there are locks; and the name of that member.
+    pub program: Option<(Process, String)>,
     frozen: Option<Frozen>,
     /// Until when its state folder cannot be written, if it cannot be now.
     read_only: Option<Instant>,
@@ -67,7 +73,11 @@ impl Host {
             home,
             folder: folder.to_owned(),
             node: Process::new(name.clone(), &[]),
-            execs: (1..=plan.execs).map(exec).collect(),
+            execs: (1..=plan.execs + plan.lock_execs()).map(exec).collect(),
+            program: plan.majority.then(|| {
+                let own = config::program(number);
+                (Process::new(format!("program of {name}"), &[]), own)
+            }),
             name,
             frozen: None,
             read_only: None,
@@ -80,7 +90,8 @@ impl Host {
     }
 
     /// Starts what is due.
-    pub fn start(&mut self, plan: &Plan, random: &mut Random, ledger: &Path) {
+    pub fn start(&mut self, plan: &Plan, random: &mut Random, ledger: &Path, names: &Names) {
+        self.start_program(names);
         if self.node.is_due() {
             let mut command = self.electd(&["run", "--log-format", "json"], ledger);
             if plan.address {
@@ -97,11 +108,19 @@ impl Host {
         }
         for at in 0..self.execs.len() {
             if self.execs[at].is_due() {
-                let mut command = self.electd_in(plan.apart, &["exec"], ledger);
+                let lock = (at + 1).checked_sub(plan.execs).filter(|number| *number > 0);
+                let mut command = match lock {
+                    Some(number) => {
+                        let ledger = names.ledgers[number - 1].path();
+                        self.electd(&["exec", "--lock", &names::of_exec(number)], ledger)
+                    }
+                    None => self.electd_in(plan.apart, &["exec"], ledger),
+                };
                 if plan.restarts {
                     command.args(["--restart", "always"]);
                 }
-                self.add_job(&mut command, plan, random, at + 1);
+                let slot = if lock.is_some() { names::SLOT } else { at + 1 };
+                self.add_job(&mut command, plan, random, slot);
                 let home = self.home.clone();
                 self.execs[at].start(command, |command| inside(&home, || command.spawn()));
                 if self.read_only.is_some() {
@@ -109,6 +128,20 @@ impl Host {
                 }
             }
         }
+    }
+
+    fn start_program(&mut self, names: &Names) {
+        let (home, log) = (self.home.clone(), self.log());
+        let file = self.folder.join("cluster.json");
+        let Some((process, own)) = self.program.as_mut().filter(|(process, _)| process.is_due())
+        else {
+            return;
+        };
+        let mut command = Command::new(programs::own());
+        command.args([holder::MODE.as_ref(), file.as_os_str(), own.as_ref()]);
+        command.env(holder::CLAIMS, names.claims());
+        into_log(&mut command, &log);
+        process.start(command, |command| inside(&home, || command.spawn()));
     }
 
     fn add_job(&self, command: &mut Command, plan: &Plan, random: &mut Random, slot: usize) {
@@ -132,15 +165,12 @@ impl Host {
         } else {
             Command::new(programs::electd())
         };
-        command.arg(words[0]).arg("--config").arg(self.folder.join("cluster.json"));
-        command.args(["--node", &self.name]).args(&words[1..]).env(job::LEDGER, ledger);
+        command.args(words).arg("--config").arg(self.folder.join("cluster.json"));
+        command.args(["--node", &self.name]).env(job::LEDGER, ledger);
         for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN", "RUST_LOG"] {
             command.env_remove(variable);
         }
-        let log = File::options().create(true).append(true).open(self.log());
-        let log = log.expect("a log can be written");
-        let same = log.try_clone().expect("it is open");
-        command.stdin(Stdio::null()).stdout(same).stderr(log);
+        into_log(&mut command, &self.log());
         command
     }
 
@@ -186,7 +216,8 @@ impl Host {
     }
 
     pub fn all(&mut self) -> impl Iterator<Item = &mut Process> {
-        std::iter::once(&mut self.node).chain(&mut self.execs)
+        let program = self.program.as_mut().map(|(process, _)| process);
+        std::iter::once(&mut self.node).chain(&mut self.execs).chain(program)
     }
 
     /// Whether its node runs, and nothing of the host is frozen.
@@ -261,6 +292,14 @@ impl Host {
             self.excepted.extend(frozen.whole.map(|begin| (begin, now())));
         }
     }
+}
+
+/// Its output goes there.
+fn into_log(command: &mut Command, log: &Path) {
+    let log = File::options().create(true).append(true).open(log);
+    let log = log.expect("a log can be written");
+    let same = log.try_clone().expect("it is open");
+    command.stdin(Stdio::null()).stdout(same).stderr(log);
 }
 
 fn mount(words: &[&OsStr]) {

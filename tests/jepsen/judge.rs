@@ -32,6 +32,17 @@ pub fn judge(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Vec<Broken> {
     counts.idle.extend(cluster.ledger.gaps());
     let mut findings = cluster.ledger.findings.clone();
     findings.extend(cluster.ledger.overlaps());
+    cluster.names.read();
+    counts.takings += cluster.names.takings();
+    counts.unheld.extend(cluster.names.gaps());
+    let of_names = cluster.names.findings();
+    broken.extend(of_names.into_iter().map(|(at, what)| Broken { at, what }));
+    for ledger in &cluster.names.ledgers {
+        counts.takings += ledger.begun;
+        let all = ledger.findings.iter().cloned().chain(ledger.overlaps());
+        let name = ledger.name();
+        findings.extend(all.map(|it| Finding { what: format!("{name}: {}", it.what), ..it }));
+    }
     for finding in findings {
         let still = pause(cluster, &finding);
         let what = format!("{} (the machine stood still for {still:?} at most)", finding.what);

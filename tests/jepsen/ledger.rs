@@ -38,6 +38,8 @@ pub struct Finding {
 }
 
 pub struct Ledger {
+    /// Of the lock; empty of the leadership.
+    name: String,
     path: PathBuf,
     read: u64,
     spans: BTreeMap<(u32, String, u64), Span>,
@@ -53,13 +55,28 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty one in this folder.
-    pub fn new(folder: &Path) -> Ledger {
-        let path = folder.join("ledger");
+    /// An empty one in this folder: of a lock, or with an empty name of the leadership.
+    pub fn new(folder: &Path, name: &str) -> Ledger {
+        let path = folder.join(format!("ledger{name}"));
         File::create(&path).expect("a file can be made");
         let (spans, latest) = (BTreeMap::new(), BTreeMap::new());
         let (findings, accepted) = (Vec::new(), None);
-        Ledger { path, read: 0, spans, latest, accepted, findings, begun: 0, refused: 0, torn: 0 }
+        Ledger {
+            name: name.to_owned(),
+            path,
+            read: 0,
+            spans,
+            latest,
+            accepted,
+            findings,
+            begun: 0,
+            refused: 0,
+            torn: 0,
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     pub fn path(&self) -> &Path {

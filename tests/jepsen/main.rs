@@ -15,11 +15,13 @@ mod cluster;
 mod config;
 mod events;
 mod faults;
+mod holder;
 mod host;
 mod job;
 mod judge;
 mod leaders;
 mod ledger;
+mod names;
 mod plan;
 mod process;
 mod programs;
@@ -60,6 +62,12 @@ fn main() -> ExitCode {
         && mode == job::MODE
     {
         job::run(manner, slot);
+        return ExitCode::SUCCESS;
+    }
+    if let [mode, file, own] = &arguments[..]
+        && mode == holder::MODE
+    {
+        holder::run(file, own);
         return ExitCode::SUCCESS;
     }
     let Some(minutes) = number("MINUTES") else {

@@ -7,6 +7,8 @@ use electd::core::random::Random;
 use electd::core::settings::AlgorithmKind;
 use serde_json::{Value, json};
 
+use crate::names;
+
 /// So many rounds together have each algorithm with each number of voters, with TLS and without.
 const DECK: u64 = 24;
 
@@ -83,7 +85,12 @@ impl Plan {
         self.stop_after + STOP
     }
 
-    /// The numbers of the jobs on one host: 0 is that of `run`.
+    /// How many `electd exec --lock` each host has. Without a majority there are no locks.
+    pub fn lock_execs(&self) -> usize {
+        if self.majority { names::OF_EXECS } else { 0 }
+    }
+
+    /// The numbers of the jobs of the leadership on one host: 0 is that of `run`.
     pub fn slots(&self) -> impl Iterator<Item = usize> + use<> {
         usize::from(!self.runs)..=self.execs
     }
@@ -118,10 +125,12 @@ impl fmt::Display for Plan {
         };
         let execs = self.execs;
         let apart = if self.apart { " in other mount namespaces" } else { "" };
-        let restart = if self.restarts && execs > 0 { " --restart always" } else { "" };
+        let restarts = self.restarts && (execs > 0 || self.majority);
+        let restart = if restarts { " --restart always" } else { "" };
+        let locks = if self.majority { ", 30 locks" } else { "" };
         write!(
             to,
-            "{}, {quorum}, {} voters, {tls}, preempt {}, failure {:?}, jobs by {run}{execs} exec{apart}{restart}",
+            "{}, {quorum}, {} voters, {tls}, preempt {}, failure {:?}, jobs by {run}{execs} exec{apart}{restart}{locks}",
             self.algorithm.name(),
             self.voters,
             self.preempt,

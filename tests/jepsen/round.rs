@@ -106,6 +106,12 @@ fn settle(cluster: &mut Cluster<'_>, counts: &mut Counts, stop: &AtomicBool) -> 
     order_anyone(cluster, "/switchover", "{\"clear\": true}");
     await_that(cluster, counts, stop, bound, runs_its_jobs)?;
     cluster.events.add("all jobs run");
+    await_that(cluster, counts, stop, bound, |cluster| {
+        cluster.names.read();
+        let unheld = cluster.names.unheld();
+        if unheld.is_empty() { Ok(String::new()) } else { Err(format!("nobody holds {unheld:?}")) }
+    })?;
+    cluster.events.add("all locks are held");
     Ok(())
 }
 

@@ -92,8 +92,7 @@ fn work_that_returns_is_done_until_the_next_leadership() {
     done_within(LONG, "it leads twice", move || {
         let node = Node::start(&config, "a").unwrap();
         let handle = node.handle();
-        let (running, stopping) = bounded(0);
-        let stop = WorkStopper(Arc::new(Mutex::new(Some(running))));
+        let (stop, stopping) = WorkStopper::new();
         let mut epochs = Vec::new();
         lead_on(&handle, &stopping, |lead| {
             epochs.push(lead.epoch());
@@ -141,8 +140,7 @@ fn an_operator_who_wants_the_leadership_waits_for_the_work() {
     let config = two_members(folder.path());
     done_within(LONG, "the operator waits, and the work ends", move || {
         let [a, b] = ["a", "b"].map(|name| Node::start(&config, name).unwrap());
-        let (running, stopping) = bounded(0);
-        let stop = WorkStopper(Arc::new(Mutex::new(Some(running))));
+        let (stop, stopping) = WorkStopper::new();
         let handle = b.handle();
         lead_on(&handle, &stopping, |lead| {
             let order = b.handle();
@@ -194,8 +192,7 @@ fn work_that_was_asked_to_end_begins_again_in_the_same_epoch_if_the_member_leads
     done_within(LONG, "the work begins again", move || {
         let [a, b] = ["a", "b"].map(|name| Node::start(&config, name).unwrap());
         let (handle, changes) = (b.handle(), b.handle().leadership_changes());
-        let (running, stopping) = bounded(0);
-        let stop = WorkStopper(Arc::new(Mutex::new(Some(running))));
+        let (stop, stopping) = WorkStopper::new();
         let (mut a, mut epochs) = (Some(a), Vec::new());
         lead_on(&handle, &stopping, |lead| {
             epochs.push(lead.epoch());
@@ -227,8 +224,7 @@ fn work_that_fails_at_once_begins_again_and_then_another_member_is_to_lead() {
     done_within(LONG, "another member leads", move || {
         let [a, b] = ["a", "b"].map(|name| Node::start(&config, name).unwrap());
         let (other, handle) = (a.handle(), b.handle());
-        let (running, stopping) = bounded(0);
-        let stop = WorkStopper(Arc::new(Mutex::new(Some(running))));
+        let (stop, stopping) = WorkStopper::new();
         let watching = thread::spawn(move || {
             within(LONG, "a leads", || other.leadership().is_some());
             stop.now();

@@ -1,10 +1,12 @@
 //! A turn of the locks: the member takes what there is, programs learn what they hold, and what is to be said goes out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use electd_facts::hands::DoneTable;
 use electd_facts::locks::LockHindrance;
 
+use super::named::WantedName;
 use super::outlook::election_view;
 use super::periods::give_back;
 use super::side::LockSide;
@@ -168,16 +170,18 @@ impl LockSide {
     /// Programs learn what they hold, before anything is said: what they lose they have lost before others learn of it.
     fn show(&mut self, member: &mut LockMember, view: &ElectionView, may_hold: bool) {
         let now = view.now;
-        let held: Vec<LockName> = member.holder().held().map(|(name, _)| name.clone()).collect();
-        for name in held {
-            let wanted = self.names.values().find(|known| known.name == name);
+        let known: BTreeMap<&LockName, &WantedName> =
+            self.names.values().map(|known| (&known.name, known)).collect();
+        let is_late = |name: &&LockName| {
+            let wanted = known.get(name);
             let acts = wanted.is_some_and(|known| known.token.is_some());
             let late = !may_hold || wanted.is_none_or(|known| known.is_dropped);
             let spent = wanted.is_some_and(|known| self.is_spent(member, known));
-            if !acts && (late || spent) {
-                give_back(member, view, (&name, None), &self.begun);
-            }
-        }
+            !acts && (late || spent)
+        };
+        let held = member.holder().held().map(|(name, _)| name);
+        let late: Vec<LockName> = held.filter(is_late).cloned().collect();
+        late.iter().for_each(|name| give_back(member, view, (name, None), &self.begun));
         let (holder, renewal) = (member.holder(), Some(bounds::certain(view.timing.lease)));
         let until = holder.supported_until();
         for name in self.names.values_mut() {

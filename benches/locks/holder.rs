@@ -1,0 +1,93 @@
+//! What `benches/locks/main.py` runs on each host: a member that wants names, or a job of a lock. Each line that it prints has the time
+//! by CLOCK_BOOTTIME, which all hosts of one machine share.
+//!
+//! ```text
+//! holder node FILE MEMBER NAME...      held NAME TOKEN NANOS, lost NAME TOKEN NANOS, leads EPOCH NANOS
+//! holder job FILE                      appends to the file: NAME TOKEN NANOS MEMBER, every 10 ms
+//! ```
+
+use std::env;
+use std::error::Error;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use electd::config;
+use electd::node::leadership::Change;
+use electd::node::locks::{LockName, LockWant, WantedLock};
+use electd::node::{Node, now};
+
+/// How often a job writes.
+const STEP: Duration = Duration::from_millis(10);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["node", file, member, names @ ..] => node(file.as_ref(), member, names),
+        ["job", file] => job(file),
+        _ => Err("say node or job".into()),
+    }
+}
+
+fn node(file: &Path, member: &str, names: &[&str]) -> Result<(), Box<dyn Error>> {
+    let node = Node::start(&config::load(file)?, member)?;
+    let handle = node.handle();
+    let leads = handle.leadership_changes();
+    let leading = handle.clone();
+    thread::spawn(move || {
+        if let Some(first) = leading.leadership() {
+            println!("leads {} {}", first.epoch(), now().0);
+        }
+        for change in leads.iter() {
+            if let Change::Leading { epoch } = change {
+                println!("leads {epoch} {}", now().0);
+            }
+        }
+    });
+    let want = |name: &&str| -> Result<WantedLock, Box<dyn Error>> {
+        Ok(handle.lock(LockName::new(name)?, LockWant { weight: 1, prefer: 0 })?)
+    };
+    let wanted = names.iter().map(want).collect::<Result<Vec<_>, _>>()?;
+    println!("ready {}", now().0);
+    for lock in wanted {
+        thread::Builder::new().stack_size(64 * 1024).spawn(move || follow(&lock))?;
+    }
+    loop {
+        thread::park();
+    }
+}
+
+/// Prints when the name is held, and when it is held no more.
+fn follow(lock: &WantedLock) {
+    let (changes, name) = (lock.changes(), lock.name());
+    let mut last = lock.leadership().map(|held| held.epoch());
+    if let Some(token) = last {
+        println!("held {name} {token} {}", now().0);
+    }
+    for change in changes.iter() {
+        match change {
+            Change::Leading { epoch } if last != Some(epoch) => {
+                last = Some(epoch);
+                println!("held {name} {epoch} {}", now().0);
+            }
+            Change::NotLeading => {
+                let token = last.take().unwrap_or_default();
+                println!("lost {name} {token} {}", now().0);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn job(file: &str) -> Result<(), Box<dyn Error>> {
+    let [name, token, member] =
+        ["LOCK", "EPOCH", "NODE"].map(|it| env::var(format!("ELECTD_{it}")));
+    let (name, token, member) = (name?, token?, member?);
+    let mut file = File::options().append(true).create(true).open(file)?;
+    loop {
+        file.write_all(format!("{name} {token} {} {member}\n", now().0).as_bytes())?;
+        thread::sleep(STEP);
+    }
+}
