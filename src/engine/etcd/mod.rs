@@ -70,7 +70,12 @@ impl Etcd {
         let seconds = self.ttl.as_secs() + u64::from(self.ttl.subsec_nanos() > 0);
         let kept = Instant::now();
         let answer = self.ask("lease/grant", &json!({"TTL": seconds.to_string()}))?;
-        let lease = number(&answer["ID"])?;
+        let (lease, granted) = (number(&answer["ID"])?, number(&answer["TTL"])?);
+        // A key without a lease would be there for ever, and one with a shorter lease is gone too soon.
+        if lease == 0 || granted < seconds {
+            let what = "etcd answers what is no lease for this time".to_owned();
+            return Err(EngineError::Unreachable(what));
+        }
         self.wish = Some(Wish { holder: holder.to_owned(), lease, made: None, kept });
         Ok(())
     }
