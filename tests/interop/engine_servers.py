@@ -65,6 +65,7 @@ class Proxy:
             except OSError:
                 near.close()
                 continue
+            far.settimeout(None)  # silence is no fault
             pair = (near, far)
             self.count += 1
             self.greet(pair)
@@ -166,9 +167,9 @@ class Server:
         """What may befall it. Each returns since when it answers again, if that was not just now."""
         return {"engine killed": self.kill, "engine frozen": self.freeze, "engine restarted": self.restart}
 
-    def background(self, *words, env=None):
+    def background(self, *words):
         log = open(f"{self.folder}/log", "ab")
-        return subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True, env={**os.environ, **(env or {})})
+        return subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
 
     def kill(self, _=0):
         self.stop()
@@ -204,8 +205,8 @@ class Server:
 class Postgres(Server):
     needs = [f"{POSTGRES}/postgres"]
     user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-    # More of its settings, and of its environment.
-    settings, clock = [], {}
+    # More of its settings, and the environment that gives it another clock.
+    settings, clock = [], []
 
     def __init__(self, folder, **more):
         super().__init__(folder)
@@ -231,9 +232,9 @@ class Postgres(Server):
             os.remove(f"{self.data}/postmaster.pid")  # of one that was killed
         except FileNotFoundError:
             pass
-        self.process = self.background(*self.user, f"{POSTGRES}/postgres", "-D", self.data, "-p", str(self.port), "-k", self.folder,
+        self.process = self.background(*self.user, "env", *self.clock, f"{POSTGRES}/postgres", "-D", self.data, "-p", str(self.port), "-k", self.folder,
                                        "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200", "-c", "fsync=off",
-                                       *(word for setting in self.settings for word in ("-c", setting)), env=self.clock)
+                                       *(word for setting in self.settings for word in ("-c", setting)))
         wait("PostgreSQL", lambda: self.sql("SELECT 1") == "1")
 
     def sql(self, statement, user="postgres", password="secret"):
