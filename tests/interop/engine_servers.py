@@ -257,14 +257,16 @@ class Bouncer(Postgres):
     """A PostgreSQL behind pgbouncer in transaction mode."""
     needs = [f"{POSTGRES}/postgres", "pgbouncer"]
 
-    def __init__(self, folder):
-        super().__init__(folder)
+    pooling = "default_pool_size = 3\nauth_type = scram-sha-256\n"
+
+    def __init__(self, folder, **more):
+        super().__init__(folder, **more)
         self.behind, self.port = self.port, free_port()
         with open(f"{folder}/users", "w") as file:
             file.write('"app" "app"\n')
         with open(f"{folder}/pgbouncer.ini", "w") as file:
             file.write(f"[databases]\npostgres = host=127.0.0.1 port={self.behind}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\n"
-                       f"unix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {folder}/users\npool_mode = transaction\ndefault_pool_size = 3\nserver_login_retry = 1\n")
+                       f"unix_socket_dir =\nauth_file = {folder}/users\npool_mode = transaction\nserver_login_retry = 1\n{self.pooling}")
         self.pooler = self.background(*self.user, "pgbouncer", f"{folder}/pgbouncer.ini")
         wait("pgbouncer", lambda: answers(self.port))
 
