@@ -50,7 +50,7 @@ class Proxy:
     At the end of it that is delivered late, or the connection is lost with it. A delay is for both ways."""
 
     def __init__(self, target):
-        self.target, self.held, self.delay, self.count = target, "", 0.0, 0
+        self.target, self.held, self.delay, self.asked = target, "", 0.0, 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.pairs = set()
@@ -67,7 +67,6 @@ class Proxy:
                 continue
             far.settimeout(None)  # silence is no fault
             pair = (near, far)
-            self.count += 1
             self.greet(pair)
             with self.lock:
                 self.pairs.add(pair)
@@ -85,6 +84,7 @@ class Proxy:
             while True:
                 data = source.recv(65536)
                 came = time.monotonic()
+                self.asked += bool(data) and way == "to"  # a client writes each question at once
                 while self.holds(way, pair) or time.monotonic() < came + self.delay:
                     time.sleep(0.005)
                 if not data:
