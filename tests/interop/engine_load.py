@@ -8,6 +8,7 @@ the holder; and with 75 if something is missing.
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -80,11 +81,13 @@ def of_server(server):
 
 def measure(seconds, *groups):
     """The share of one processor, in percent, and the memory of each of these groups of processes."""
-    before = [used(pids)[0] for pids in groups]
-    begin = time.monotonic()
+    before, figures = [(now(), used(pids)[0]) for pids in groups], []
     time.sleep(seconds)
-    took = time.monotonic() - begin
-    return [(max(0.0, used(pids)[0] - cpu) / took * 100, used(pids)[1]) for pids, cpu in zip(groups, before)]
+    for pids, (since, cpu) in zip(groups, before):
+        took = now() - since
+        later, memory = used(pids)
+        figures.append(((later - cpu) / took * 100, memory))
+    return figures
 
 
 def load():
@@ -103,9 +106,10 @@ def try_pair(electd, kind, name, folder, seconds):
         wait("it holds it", lambda: crowd.held("pair"))
         waiter = crowd.begin("pair", ways[1].port)
         time.sleep(3)
-        before = asked()
+        before, since = asked(), now()
         figures = measure(seconds, with_guards([holder]), with_guards([waiter]))
-        minutes = [(after - first) * 60 / seconds for first, after in zip(before, asked())]
+        took = now() - since
+        minutes = [(after - first) * 60 / took for first, after in zip(before, asked())]
         assert len(crowd.held("pair")) == 1, f"the lock was lost: {crowd.held('pair')}"
         for role, each, wanted, (cpu, memory) in zip(("the holder", "the waiter"), minutes, QUESTIONS[name], figures):
             print(f"{name}: {role}: {each:.0f} requests a minute, {cpu:.2f} % of a processor, {memory:.1f} MB; {seconds} s, {load()}", flush=True)
@@ -115,8 +119,18 @@ def try_pair(electd, kind, name, folder, seconds):
         server.end()
 
 
-def commits(server):
-    return int(server.sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'") or 0)
+class Commits:
+    """What a server was asked since then."""
+
+    def __init__(self, server):
+        self.server, self.since, self.before = server, now(), self.count(server)
+
+    def count(self, server):
+        return int(wait("the count", lambda: server.sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'")))
+
+    def a_second(self):
+        took = now() - self.since
+        return (self.count(self.server) - self.before) / took
 
 
 def try_locks(electd, folder, count, seconds):
@@ -128,12 +142,14 @@ def try_locks(electd, folder, count, seconds):
         begin = now()
         for number in range(count):
             crowd.begin(f"lock{number}", server.port)
-        wait(f"{count} locks", lambda: len(os.listdir(crowd.folder)) == count, 300)
+            # Not all logins at once.
+            wait(f"{number} locks", lambda: len(os.listdir(crowd.folder)) > number - 5, 60)
+        wait(f"{count} locks", lambda: len(os.listdir(crowd.folder)) == count, 60)
         took = now() - begin
         time.sleep(3)
-        before = commits(server)
+        commits = Commits(server)
         (cpu, memory), (server_cpu, _) = measure(seconds, with_guards(crowd.processes), of_server(server))
-        asked = (commits(server) - before) / seconds
+        asked = commits.a_second()
         assert len(os.listdir(crowd.folder)) == count and all(process.poll() is None for process in crowd.processes), "a lock was lost"
         print(f"{count} locks of one host: held after {took:.0f} s; {asked:.0f} requests a second, electd and its guards {cpu:.0f} % of a processor and "
               f"{memory:.0f} MB, PostgreSQL {server_cpu:.0f} %; {seconds} s, {load()}", flush=True)
@@ -164,9 +180,9 @@ def try_candidates(electd, folder, count, seconds):
             if number % 50 == 49:
                 time.sleep(1)
         time.sleep(5)
-        before = commits(behind)
+        commits = Commits(behind)
         (cpu, memory), (server_cpu, _) = measure(seconds, with_guards(crowd.processes), of_server(server))
-        asked = (commits(behind) - before) / seconds
+        asked = commits.a_second()
         left = [process for process in crowd.processes if process.poll() is None]
         assert len(left) == count and len(crowd.held("one")) == 1, f"{count - len(left)} have ended, {crowd.held('one')}"
         begin = now()
@@ -182,6 +198,7 @@ def try_candidates(electd, folder, count, seconds):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left
     electd = os.path.abspath(sys.argv[1])
     seconds, locks, candidates = [int(word) for word in (sys.argv[2:] + ["10", "10", "20"][len(sys.argv) - 2:])]
     missing = [need for need in Bouncer.needs + Etcd.needs if not shutil.which(need)]
