@@ -116,7 +116,7 @@ impl Etcd {
             _ => self.wish = None,
         }
         let term = number(&answer["result"]["header"]["raft_term"])?;
-        Ok(Some(term).filter(|_| is_there))
+        Ok(is_there.then_some(term))
     }
 
     /// Has the time of the lease begin anew, and tells whether it still holds the key that was made in this revision.
@@ -147,9 +147,10 @@ impl Engine for Etcd {
         };
         let made = self.wish.as_ref().and_then(|wish| wish.made);
         let is_own = first.as_ref().is_some_and(|first| Some(first.token) == made);
-        let is_there = match is_own {
-            true => self.confirm(lease, made)?,
-            false => kept.elapsed() <= self.ttl / 5 || self.keep(lease)?.is_some(),
+        let is_there = if is_own {
+            self.confirm(lease, made)?
+        } else {
+            kept.elapsed() <= self.ttl / 5 || self.keep(lease)?.is_some()
         };
         if !is_there {
             return Err(EngineError::Unreachable("etcd has ended the lease".to_owned()));

@@ -8,7 +8,7 @@ use super::*;
 
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
-    [&[kind], &length[..], body].concat()
+    [&[kind][..], &length, body].concat()
 }
 
 fn of_row(row: &[&str]) -> Vec<u8> {
