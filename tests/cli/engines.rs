@@ -7,8 +7,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
+use std::{iter, thread};
 
 use electd_testing::within::within;
 
@@ -38,6 +38,7 @@ fn a_wrong_url_of_a_lock_runs_nothing_and_says_what_is_right() {
     for (url, words) in [
         ("mysql://h/d?lock=a", "no such engine: use postgres://... or etcd://..."),
         ("etcd://h/a/b", "the name of the lock: use 1 to 63 of the characters"),
+        ("postgres://u@h/d?lock=a%2Fb", "the name of the lock: use 1 to 63 of the characters"),
         (&long, "the URL of a lock has at most 4096 bytes"),
         (
             "postgres://u:secret@h/d?lock=a",
@@ -90,12 +91,21 @@ fn a_server_that_is_no_engine_runs_nothing() {
         let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 104857600\r\n\r\n");
         while stream.write_all(&[b'N'; 4096]).is_ok() {}
     };
+    // A part of a message every so often, and never the whole of it.
+    let drips = |mut stream: TcpStream| {
+        let _ = stream.set_read_timeout(Some(Duration::from_millis(20)));
+        let mut bytes = b"N\0\0\x10\0".iter().chain(iter::repeat(&b'a'));
+        while bytes.next().is_some_and(|byte| stream.write_all(&[*byte]).is_ok()) {
+            let _ = stream.read(&mut [0; 4096]);
+        }
+    };
     let ends = |stream: TcpStream| drop(stream);
     for scheme in ["postgres", "etcd"] {
         for (server, words) in [
             (nonsense as fn(TcpStream), "cannot be used"),
             (never, "it does not answer in time"),
             (endless, "cannot be used"),
+            (drips, "it does not answer in time"),
             (ends, ""),
         ] {
             let (code, told) = with(scheme, server);

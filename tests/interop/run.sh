@@ -192,7 +192,7 @@ fi
 
 # The recipes of examples/, on hosts of namespaces, with a few faults each. Each says what it needs and lacks.
 if has python3 "the recipes of examples/"; then
-    for recipe in address:5 redis:5 postgresql:5 unit:4 container:3 power:2; do
+    for recipe in address:5 redis:5 postgresql:5 unit:4 container:3 power:2 lock-postgresql:5 lock-etcd:5; do
         python3 -B "tests/interop/${recipe%:*}.py" "$electd" "${recipe#*:}" >"$dir/recipe" 2>&1
         case $? in
             0) ok "examples/${recipe%:*}: $(tail -n 1 "$dir/recipe")" ;;
@@ -202,14 +202,17 @@ if has python3 "the recipes of examples/"; then
     done
 fi
 
-# Locks that engines decide on: it says which of them are missing.
+# Locks that engines decide on: each says which of them are missing.
 if has python3 "PostgreSQL and etcd"; then
-    python3 -B tests/interop/engines.py "$electd" 15 >"$dir/engines" 2>&1
-    case $? in
-        0) grep -v '^ ' "$dir/engines" ;;
-        75) cat "$dir/engines" ;;
-        *) bad "tests/interop/engines.py"; cat "$dir/engines" ;;
-    esac
+    for trial in "engines.py 15" engine_clocks.py engine_beside.py engine_load.py; do
+        name=${trial%% *} count=${trial#"$name"}
+        python3 -B "tests/interop/$name" "$electd" $count >"$dir/engines" 2>&1
+        case $? in
+            0) grep -v '^ ' "$dir/engines" ;;
+            75) cat "$dir/engines" ;;
+            *) bad "tests/interop/$name"; cat "$dir/engines" ;;
+        esac
+    done
 fi
 
 sh tests/interop/browser.sh "$electd" || failed=1

@@ -70,7 +70,12 @@ impl Etcd {
         let seconds = self.ttl.as_secs() + u64::from(self.ttl.subsec_nanos() > 0);
         let kept = Instant::now();
         let answer = self.ask("lease/grant", &json!({"TTL": seconds.to_string()}))?;
-        let lease = number(&answer["ID"])?;
+        let (lease, granted) = (number(&answer["ID"])?, number(&answer["TTL"])?);
+        // A key without a lease would be there for ever, and one with a shorter lease is gone too soon.
+        if lease == 0 || granted < seconds {
+            let what = "etcd answers what is no lease for this time".to_owned();
+            return Err(EngineError::Unreachable(what));
+        }
         self.wish = Some(Wish { holder: holder.to_owned(), lease, made: None, kept });
         Ok(())
     }
@@ -100,8 +105,8 @@ impl Etcd {
         key_holder(range(1))
     }
 
-    /// Has the time of the lease begin anew. Tells whether there is a lease yet.
-    fn keep(&mut self, lease: u64) -> Result<bool, EngineError> {
+    /// Has the time of the lease begin anew. Returns in which term of etcd that was, if there is a lease yet.
+    fn keep(&mut self, lease: u64) -> Result<Option<u64>, EngineError> {
         let kept = Instant::now();
         let answer = self.ask("lease/keepalive", &json!({"ID": lease.to_string()}))?;
         let left = &answer["result"]["TTL"];
@@ -110,7 +115,22 @@ impl Etcd {
             Some(wish) if is_there => wish.kept = kept,
             _ => self.wish = None,
         }
-        Ok(is_there)
+        let term = number(&answer["result"]["header"]["raft_term"])?;
+        Ok(is_there.then_some(term))
+    }
+
+    /// Has the time of the lease begin anew, and tells whether it still holds the key that was made in this revision.
+    ///
+    /// A member that was cut off, and still takes itself for the leader, keeps leases too. A key is read by a majority: if
+    /// that is in the same term, nobody else led in between.
+    fn confirm(&mut self, lease: u64, made: Option<u64>) -> Result<bool, EngineError> {
+        let Some(term) = self.keep(lease)? else { return Ok(false) };
+        let answer = self.ask("kv/range", &json!({"key": self.key(lease)}))?;
+        if number(&answer["header"]["raft_term"])? != term {
+            return Err(EngineError::Unreachable("etcd has another leader".to_owned()));
+        }
+        let key = key_holder(&answer["kvs"][0])?;
+        Ok(key.is_some_and(|key| Some(key.token) == made))
     }
 }
 
@@ -127,7 +147,12 @@ impl Engine for Etcd {
         };
         let made = self.wish.as_ref().and_then(|wish| wish.made);
         let is_own = first.as_ref().is_some_and(|first| Some(first.token) == made);
-        if (is_own || kept.elapsed() > self.ttl / 5) && !self.keep(lease)? {
+        let is_there = if is_own {
+            self.confirm(lease, made)?
+        } else {
+            kept.elapsed() <= self.ttl / 5 || self.keep(lease)?.is_some()
+        };
+        if !is_there {
             return Err(EngineError::Unreachable("etcd has ended the lease".to_owned()));
         }
         match first {
@@ -148,12 +173,7 @@ impl Engine for Etcd {
         let Some((lease, made)) = wish.map(|wish| (wish.lease, wish.made)) else {
             return Ok(false);
         };
-        if !self.keep(lease)? {
-            return Ok(false);
-        }
-        let answer = self.ask("kv/range", &json!({"key": self.key(lease)}))?;
-        let key = key_holder(&answer["kvs"][0])?;
-        Ok(key.is_some_and(|key| Some(key.token) == made))
+        self.confirm(lease, made)
     }
 
     fn release(&mut self, holder: &str) -> Result<(), EngineError> {

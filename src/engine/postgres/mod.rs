@@ -35,6 +35,9 @@ const OTHER_TABLE: [&str; 7] = ["42703", "42P10", "42804", "22P02", "23502", "42
 
 const NO_TABLE: &str = "42P01";
 
+/// How long a lock that is held without an end is said to be held, in seconds: a century.
+const FOR_EVER: f64 = 100.0 * 365.25 * 86_400.0;
+
 /// Another made the table at the same moment.
 const MADE: [&str; 2] = ["23505", "42P07"];
 
@@ -160,7 +163,8 @@ impl Postgres {
 
     fn look(&mut self) -> Result<Option<EngineHolder>, EngineError> {
         let sql = format!(
-            "SELECT token, holder, extract(epoch FROM until - clock_timestamp()) FROM electd_lock WHERE name = '{}'",
+            "SELECT token, holder, extract(epoch FROM until) - extract(epoch FROM clock_timestamp()) FROM electd_lock \
+             WHERE name = '{}'",
             self.url.name()
         );
         let row = match self.ask(&sql) {
@@ -170,8 +174,8 @@ impl Postgres {
         let Some(row) = row else { return Ok(None) };
         let left: f64 = number(&row, 2)?;
         let name = limits::shown(row.get(1).map_or("", |name| name), 128);
-        // Even years do not matter here.
-        let left = Duration::try_from_secs_f64(left).unwrap_or_default();
+        // An operator may have written "infinity", so that nobody takes the lock.
+        let left = Duration::try_from_secs_f64(left.clamp(0.0, FOR_EVER)).unwrap_or_default();
         let holder = EngineHolder { name, token: number(&row, 0)?, left: Some(left) };
         Ok(Some(holder).filter(|_| !left.is_zero()))
     }
@@ -253,7 +257,7 @@ impl Engine for Postgres {
             return right("write to the table electd_lock");
         }
         let columns =
-            "SELECT name, holder, token + 1, until - clock_timestamp() FROM electd_lock LIMIT 1";
+            "SELECT name, holder, token + 1, until + interval '1 second' FROM electd_lock LIMIT 1";
         self.ask(columns).map_err(|failure| self.error(failure))?;
         told.push("the table electd_lock is there".to_owned());
         Ok(told)
@@ -271,3 +275,6 @@ fn number<T: std::str::FromStr>(row: &Row, at: usize) -> Result<T, EngineError> 
         EngineError::Unreachable("PostgreSQL answers what is no row of electd_lock".to_owned())
     })
 }
+
+#[cfg(test)]
+mod tests;
