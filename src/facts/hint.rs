@@ -99,8 +99,8 @@ pub fn quoted(path: &Path) -> String {
 pub enum Hint {
     /// `check`.
     Check,
-    /// `exec --lock`.
-    ExecLock,
+    /// `exec`.
+    Exec,
     /// `history`.
     History,
     /// `lock move`.
@@ -180,7 +180,7 @@ impl Hint {
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Hint::Check => ("check", ""),
-            Hint::ExecLock => ("exec", " --lock"),
+            Hint::Exec => ("exec", ""),
             Hint::History => ("history", ""),
             Hint::LockMove => ("lock move", ""),
             Hint::MemberAdd => ("member add", ""),

@@ -124,7 +124,7 @@ impl LockCause {
                 return None;
             }
             LockCause::NobodyWants => {
-                let line = Hint::ExecLock.with(&format!("{lock} -- CMD"), flags);
+                let line = Hint::Exec.with(&format!("--lock {lock} -- CMD"), flags);
                 format!("on each host that may hold it: {line}")
             }
             LockCause::Hindered { member, by: LockHindrance::Drained } => {

@@ -102,7 +102,10 @@ fn the_commands_tell_who_holds_a_lock_and_pass_orders_on() {
     assert_eq!(code(&list), Some(0), "{list:?}");
     let text = stdout(&list);
     assert!(text.contains("\nbackup  node-2  7      1970-01-01T00:00:00.000Z  node-1"), "{text}");
-    assert!(text.ends_with("\n1 lock held: 1 by node-2\n"), "{text}");
+    assert!(
+        text.ends_with("\n1 lock held: 1 by node-2; 1 lock is wanted and nobody holds it\n"),
+        "{text}"
+    );
     let all: Value =
         serde_json::from_str(&stdout(&ask(&["lock", "list", "--output", "json"]))).unwrap();
     assert_eq!(all["locks"].as_array().unwrap().len(), 2);
@@ -118,7 +121,12 @@ fn the_commands_tell_who_holds_a_lock_and_pass_orders_on() {
     let checks = ["backup", "vip"].map(|lock| code(&ask(&["leader", "--lock", lock, "--check"])));
     assert_eq!(checks, [Some(0), Some(1)]);
     let status = ask(&["status"]);
-    assert!(stdout(&status).contains("locks       1 lock held: 1 by node-2\n"), "{status:?}");
+    assert!(
+        stdout(&status).contains(
+            "locks       1 lock held: 1 by node-2; 1 lock is wanted and nobody holds it\n"
+        ),
+        "{status:?}"
+    );
     for bad in [["lock", "show", ".."], ["lock", "release", "A"], ["leader", "--lock", ""]] {
         assert_eq!(code(&ask(&bad)), Some(2), "{bad:?}");
     }
