@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn an_argument_that_is_missing_or_cannot_be_read_is_named() {
-        let words = ["node-1", LEASED, "1500", "", WANTED];
+        let words = ["node-1", LEASED, "1500", "", WANTED, ""];
         let refused = |words: &[&str]| {
             let words = words.iter().map(OsString::from).collect();
             GuardTask::read(words).expect_err("it is refused").to_string()
@@ -161,6 +161,7 @@ mod tests {
             "the time to stop",
             "whether there is a cleanup",
             "whether a cgroup is needed",
+            "whether an engine decides",
         ]
         .into_iter()
         .enumerate()

@@ -29,7 +29,7 @@ fn scene(kind: &str) -> Scene {
         alarm.set(now() + SECONDS(seconds)).unwrap();
         alarm
     };
-    let task = ["node-1", kind, "500000", "", "--"].map(OsString::from);
+    let task = ["node-1", kind, "500000", "", "wanted", "", "--"].map(OsString::from);
     let guard = Guard {
         task: GuardTask::read(task.to_vec()).unwrap(),
         epoch: 7,
