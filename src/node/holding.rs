@@ -10,7 +10,7 @@ use super::StartError;
 use super::command::CommandError;
 use super::fanout::Subscription;
 use super::leadership::{Change, Leadership};
-use super::leading::{Held, Lead, WorkEnd, WorkStopper, lead_on, run_around};
+use super::leading::{Lead, Tenure, WorkEnd, WorkStopper, lead_on, run_around};
 use super::locks::{LockName, LockWant, NamedHold, WantedLock};
 use crate::calls::{Named, THREAD};
 use crate::config::Config;
@@ -21,22 +21,23 @@ const WANT: LockWant = LockWant { weight: 1, prefer: 0 };
 /// How long the work under a name may delay that the name is given back.
 const MOST: Duration = Duration::from_secs(10);
 
-/// Runs the member of this name, and `work` each time that the member holds one of these locks, in a thread for each lock.
-/// Returns once TERM or INT comes, the member is removed from the cluster, or the work of all locks is done.
+/// Runs the member of this name, and `work` each time that the member holds one of these locks, in a thread for each
+/// lock. Returns once TERM or INT comes, the member is removed from the cluster, or the work of all locks is done.
 ///
-/// All members that want a lock are its candidates, and one of them holds it at a time; the names spread over the members. The
-/// lock is held while `work` runs: if an operator moves it, [`Lead::goes_on`] turns false, and another member holds it only
-/// after `work` has returned, or after 10 s. If the lock is *lost*, as in a partition, nobody waits: `work` must not go on for
-/// longer than until the next step after `goes_on` is false. Send [`Lead::epoch`], the token, with each write, so that the
-/// resource can refuse what comes late.
+/// All members that want a lock are its candidates, and one of them holds it at a time; the names spread over the
+/// members. The lock is held while `work` runs: if an operator moves it, [`Lead::goes_on`] turns false, and another
+/// member holds it only after `work` has returned, or after 10 s. If the lock is *lost*, as in a partition, nobody
+/// waits: `work` must not go on for longer than until the next step after `goes_on` is false. Send [`Lead::epoch`], the
+/// token, with each write, so that the resource can refuse what comes late.
 ///
 /// How `work` ends says what follows for its lock; the other locks do not notice:
 ///
 /// - After `goes_on` was false, `work` begins again as soon as the member holds the lock again.
 /// - If `work` returns `()` or `Ok` by itself, it is done: the member gives the lock back and wants it no more.
-/// - If `work` returns an error by itself, it begins again after 1 s at first and 1 min at most. If it fails within 60 s twice in a
-///   row, another candidate gets the lock: see [`WantedLock::stand_back`].
-/// - If `work` panics, the other works are asked to end, the member gives all back and stops, and the panic goes on to the caller.
+/// - If `work` returns an error by itself, it begins again after 1 s at first and 1 min at most. If it fails within
+///   60 s twice in a row, another candidate gets the lock: see [`WantedLock::stand_back`].
+/// - If `work` panics, the other works are asked to end, the member gives all back and stops, and the panic goes on to
+///   the caller.
 ///
 /// The signals are those of [`while_leading`](super::while_leading).
 ///
@@ -111,7 +112,7 @@ impl Drop for StopsIfPanicking<'_> {
     }
 }
 
-impl Held for WantedLock {
+impl Tenure for WantedLock {
     type Hold = NamedHold;
     const ENDS_WITH_WORK: bool = true;
 

@@ -118,7 +118,7 @@ impl<E: Display> WorkEnd for Result<(), E> {
 }
 
 /// What a member has from time to time, and runs work in: the leadership of its cluster, or a lock.
-pub(super) trait Held {
+pub(super) trait Tenure {
     /// Delays its end until it is dropped.
     type Hold;
     /// Whether work that returns by itself is done for good.
@@ -131,7 +131,7 @@ pub(super) trait Held {
     fn stand_back(&self, why: &str);
 }
 
-impl Held for NodeHandle {
+impl Tenure for NodeHandle {
     type Hold = Hold;
     const ENDS_WITH_WORK: bool = false;
 
@@ -153,7 +153,7 @@ impl Held for NodeHandle {
 }
 
 /// Runs the work in each leadership until the member is to stop.
-pub(super) fn lead_on<H: Held, W: WorkEnd>(
+pub(super) fn lead_on<H: Tenure, W: WorkEnd>(
     held: &H,
     stopping: &Receiver<()>,
     mut work: impl FnMut(&Lead<'_>) -> W,
@@ -191,7 +191,7 @@ pub(super) fn lead_on<H: Held, W: WorkEnd>(
 }
 
 /// The work that began then failed. Has another member lead where that happens again and again; returns how long to wait.
-fn failed(held: &impl Held, retries: &mut Retries, began: Instant, why: &str) -> Duration {
+fn failed(held: &impl Tenure, retries: &mut Retries, began: Instant, why: &str) -> Duration {
     let ran = began.elapsed();
     log::warn!("the work failed after {ran:.1?}: {why}");
     let (moves, wait) = retries.failed(ran);
