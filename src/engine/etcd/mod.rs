@@ -121,8 +121,8 @@ impl Etcd {
 
     /// Has the time of the lease begin anew, and tells whether it still holds the key that was made in this revision.
     ///
-    /// A member that was cut off, and still takes itself for the leader, keeps leases too. A key is read by a majority: if
-    /// that is in the same term, nobody else led in between.
+    /// A member that was cut off, and still takes itself for the leader, keeps leases too. A majority reads a key: if that
+    /// is in the same term, nobody else led in between.
     fn confirm(&mut self, lease: u64, made: Option<u64>) -> Result<bool, EngineError> {
         let Some(term) = self.keep(lease)? else { return Ok(false) };
         let answer = self.ask("kv/range", &json!({"key": self.key(lease)}))?;
