@@ -1,5 +1,4 @@
-//! A running node: it starts and joins the threads that the crate's first page lists, and hands
-//! out the handle by which others see it.
+//! A running node: it starts and joins the threads that the crate's first page lists, and hands out its handle.
 
 // Only the program shows and does all of this.
 #![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
@@ -158,8 +157,7 @@ impl Node {
         Node::start_attended(config, name, start, Attended::No)
     }
 
-    /// The same, for a process that may have a coroner: all work that its leaderships give to other processes is done by
-    /// guards that register.
+    /// The same, for a process that may have a coroner: guards that register do all work of its leaderships.
     pub(crate) fn start_attended(
         config: &Config,
         name: &str,
