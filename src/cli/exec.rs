@@ -59,7 +59,7 @@ Examples:
       again each time that the node leads
   electd exec --config cluster.json --lock backup -- ./backup.sh
       on one of the hosts where this waits, whoever leads
-  electd exec --config cluster.json --lock report --once-per 24h --at 03:00 -- ./report.sh
+  electd exec --lock report --once-per 24h --at 03:00 -- ./report.sh
       from cron on each host: one of them runs it, once a day")]
 pub struct ExecArgs {
     #[command(flatten)]

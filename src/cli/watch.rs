@@ -53,7 +53,7 @@ Examples:
   electd watch --config cluster.json              all nodes
   electd watch --config cluster.json --leaders    who comes and ceases to lead
   electd watch --admin 127.0.0.1:7201 --since 1h  one node, from an hour ago
-  electd watch --config cluster.json --lock vip-7 who comes to hold a lock
+  electd watch --lock vip-7                       who comes to hold a lock
   electd watch --config cluster.json --output json \\
       | jq 'select(.to == \"leading\")'")]
 pub struct WatchArgs {

@@ -26,7 +26,7 @@ use super::{print, screen, why_lock};
 Examples:
   electd why --config cluster.json                every member
   electd why node-2 --config cluster.json         node-2 alone
-  electd why --lock vip-7 --config cluster.json   why who holds a lock, or nobody
+  electd why --lock vip-7                         who holds a lock, or why nobody
   electd why --config cluster.json --output json  for programs")]
 pub struct WhyArgs {
     /// The member to tell of. Without it: all.

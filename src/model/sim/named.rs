@@ -182,7 +182,7 @@ fn arm(world: &mut World, node: usize) {
     let named = &mut names.of[node];
     let Some(member) = &named.member else { return };
     let due = clock.truly(member.deadline());
-    let ends = names.periods.as_ref().and_then(|periods| periods.ends(node)).unwrap_or(due);
+    let ends = names.periods.as_ref().and_then(|periods| periods.ends(node, now)).unwrap_or(due);
     let due = due.min(ends).max(now + Duration::from_nanos(1));
     if named.tick.is_none_or(|tick| tick > due || tick <= now) {
         named.tick = Some(due);

@@ -126,10 +126,10 @@ impl SimulatedPeriods {
         self.once.keys().map(|name| (name.clone(), LockWant { weight: 1, prefer: 0 }))
     }
 
-    /// When the next job of this host ends by itself.
-    pub fn ends(&self, node: usize) -> Option<Time> {
+    /// When the next job of this host ends by itself. Of one that has ended the next turn takes note that can.
+    pub fn ends(&self, node: usize, now: Time) -> Option<Time> {
         let own = self.jobs.iter().filter(|((at, _), _)| *at == node);
-        own.filter_map(|(_, job)| job.ends).min()
+        own.filter_map(|(_, job)| job.ends).filter(|ends| *ends > now).min()
     }
 
     pub fn died(&mut self, node: usize, life: Life) {
@@ -184,7 +184,7 @@ impl SimulatedPeriods {
         now: Time,
     ) -> Result<(), String> {
         let length = LENGTH / 4 + self.random.up_to(LENGTH / 2);
-        let waits = self.random.below(4) == 0;
+        let waits = self.random.below(4) > 0;
         let job = self.jobs.entry((node, name.clone()));
         let job = job.or_insert(PeriodJob { token, ends: None, has_begun: false });
         if job.token != token {
@@ -249,13 +249,20 @@ impl SimulatedPeriods {
                 ));
             }
         }
-        let lost = self.seen.iter().find(|(run, (until, life))| {
-            let is_last = until.after(LENGTH * 2) >= earliest;
-            let is_excused = self.ended_lives.contains(life) || self.taken.contains(*run);
-            !self.started.contains(*run) && !is_excused && !is_last
-        });
-        match lost {
-            Some((run, _)) => Err(format!("the run of {} under {} never began", run.0, run.1)),
+        // A name that was given back before its job began is free again for the same period.
+        let mut periods: BTreeMap<(&LockName, WallTime), bool> = BTreeMap::new();
+        for (run, (until, life)) in &self.seen {
+            let is_excused = self.ended_lives.contains(life) || self.taken.contains(run);
+            let is_well = self.started.contains(run) || is_excused;
+            *periods.entry((&run.0, *until)).or_default() |= is_well;
+        }
+        // As long as too few right clocks are known, the first period of all may be one of 1970.
+        let first = shown(Time(0), 0);
+        let is_over = |until: WallTime| until > first && until.after(LENGTH * 2) < earliest;
+        match periods.into_iter().find(|((_, until), is_well)| !is_well && is_over(*until)) {
+            Some(((name, until), _)) => {
+                Err(format!("no job of {name} began in the period until {until:?}"))
+            }
             None => Ok(self.figures),
         }
     }

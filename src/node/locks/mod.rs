@@ -4,8 +4,8 @@
 //! back goes through its inbox, and each wanted name has a feed of its own, as the leadership has.
 
 mod forgotten;
-mod moves;
 pub(super) mod hands;
+mod moves;
 mod named;
 mod order;
 mod orders;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use parking_lot::RwLock;
 
 use super::forgotten::ForgottenRuns;
-use super::moves::LockMoves;
 use super::hands::HandsThread;
+use super::moves::LockMoves;
 use super::named::WantedName;
 use super::order::LockOrder;
 use super::orders::LockOrders;
