@@ -34,15 +34,15 @@ pub fn asked(request: &Request) -> Option<Redirection> {
 }
 
 /// What a member answers of itself.
-struct Told {
+struct ToldHolder {
     /// Whether it leads, or holds the lock, and may act.
     acts: bool,
     url: Option<String>,
 }
 
 impl Redirection {
-    fn told(&self, status: &Status) -> Told {
-        Told { acts: status.leads(), url: status.url.clone() }
+    fn told(&self, status: &Status) -> ToldHolder {
+        ToldHolder { acts: status.leads(), url: status.url.clone() }
     }
 
     /// What is held, in words.
@@ -64,7 +64,7 @@ impl Redirection {
             Redirection::Lock(name) => {
                 let lock = node.lock_view(name).lock(name.as_str());
                 let acts = lock.reason.is_none() && !own.stalled;
-                (lock.holder, Told { acts, url: lock.url })
+                (lock.holder, ToldHolder { acts, url: lock.url })
             }
         };
         let Some(holder) = holder else {
@@ -83,14 +83,14 @@ impl Redirection {
     }
 
     /// To the holder of this name, which says this.
-    fn to(&self, holder: &str, told: Told) -> Response {
+    fn to(&self, holder: &str, told: ToldHolder) -> Response {
         let what = self.words();
         match told {
-            Told { acts: false, .. } => {
+            ToldHolder { acts: false, .. } => {
                 Response::not_now(503, format!("{holder} does not hold {what} any more"))
             }
-            Told { url: Some(url), .. } if is_url(&url) => Response::redirect(url),
-            Told { .. } => Response::error(
+            ToldHolder { url: Some(url), .. } if is_url(&url) => Response::redirect(url),
+            ToldHolder { .. } => Response::error(
                 404,
                 format!("{holder} holds {what}, and what runs there was given no --url"),
             ),
@@ -103,7 +103,7 @@ impl Redirection {
         member: &MemberStatus,
         own: &Status,
         security: &Security,
-    ) -> Result<Told, String> {
+    ) -> Result<ToldHolder, String> {
         let client = peers::client(member, security, Some(limits::MEMBER));
         let client = client.map_err(|(_, why)| why)?;
         let address = member.admin.as_deref().unwrap_or_default();
@@ -121,7 +121,7 @@ impl Redirection {
             Redirection::Lock(name) => {
                 let lock = client.lock(address, name.as_str()).map_err(silent)?.lock(name.as_str());
                 let holds = lock.holder.as_deref() == Some(&*member.name);
-                Ok(Told { acts: holds && lock.reason.is_none(), url: lock.url })
+                Ok(ToldHolder { acts: holds && lock.reason.is_none(), url: lock.url })
             }
         }
     }

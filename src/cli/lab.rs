@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::CliError;
 use super::exit::Exit;
-use super::{print, watch};
+use super::{follow, print};
 use crate::admin::Site;
 use crate::lab;
 
@@ -36,7 +36,7 @@ impl LabArgs {
     pub fn run(self) -> Result<(), CliError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port));
         let listener = listener.map_err(|error| refused(self.port, &error))?;
-        let ends = watch::ends()?;
+        let ends = follow::ends()?;
         let lab = lab::Lab::default();
         let site = Site::start(listener, move |request| lab.answer(request));
         let site = site.map_err(|error| {

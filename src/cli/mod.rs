@@ -24,6 +24,7 @@ mod exec;
 pub mod exit;
 mod files;
 mod first;
+mod follow;
 mod gaps;
 mod groups;
 mod health;

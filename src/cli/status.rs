@@ -20,11 +20,11 @@ use super::args::{OutputArgs, OutputFormat};
 use super::ask::{AskedNode, NodeArgs, Targets, any_answer, judged};
 use super::error::CliError;
 use super::exit::Exit;
+use super::follow;
 use super::overview::{fraction, overview, partition, state};
 use super::print;
 use super::print::counted;
 use super::screen::{self, Screen};
-use super::watch;
 use crate::trace::length;
 
 /// The interval of --watch.
@@ -99,7 +99,7 @@ impl StatusArgs {
 
     /// Shows the state repeatedly, until Ctrl-C.
     fn redraw(&self, targets: &Targets) -> Result<(), CliError> {
-        let (mut screen, ends) = (Screen::open()?, watch::ends()?);
+        let (mut screen, ends) = (Screen::open()?, follow::ends()?);
         let client = targets.client(None);
         loop {
             let asked = targets.ask(&client);

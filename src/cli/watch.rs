@@ -8,14 +8,12 @@
 //!
 //! Main does not wait for the others: one may be waiting for a frozen node.
 
-use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use crossbeam::channel::{self, Receiver, Sender};
 use jiff::SignedDuration;
-use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::admin::client::{Client, ClientError};
 use crate::node::events::EventKind;
@@ -25,6 +23,7 @@ use super::ask::{NodeArgs, Targets};
 use super::clocks::Clocks;
 use super::error::CliError;
 use super::exit::Exit;
+use super::follow::{PAUSE, QUEUE, ends, spawn};
 use super::gaps::Gaps;
 use super::nobody::Nobody;
 use super::print;
@@ -34,12 +33,8 @@ use super::tracker::{Tracker, TrackerNews};
 use super::transition::{Line, now};
 use super::{watch_lock, why_lock};
 
-/// The pause between two tries to reach a node.
-pub(super) const PAUSE: Duration = Duration::from_millis(250);
 /// For how long lines are held back, so that those of several nodes are printed in order of time.
 const HELD: Duration = Duration::from_millis(100);
-/// News that waits to be printed.
-pub(super) const QUEUE: usize = 64;
 
 /// Show each change as it happens, one line each, with its reason.
 ///
@@ -290,34 +285,6 @@ impl Follower {
             }
         }
     }
-}
-
-/// Signals Ctrl-C, and that nobody reads stdout any more.
-pub fn ends() -> Result<Receiver<()>, CliError> {
-    let (end, ends) = channel::bounded(1);
-    let interrupt = end.clone();
-    // If the channel is full, the end is signalled already.
-    let on_interrupt = move || {
-        let _ = interrupt.try_send(());
-    };
-    ctrlc::set_handler(on_interrupt).map_err(|error| {
-        CliError::new(Exit::Internal, format!("cannot watch for Ctrl-C: {error}"))
-    })?;
-    spawn("stdout", move || {
-        // With no events asked for, poll returns on an error or a hang-up alone. Without this, the watch of a quiet
-        // cluster would outlive its reader.
-        let stdout = io::stdout();
-        while poll(&mut [PollFd::new(&stdout, PollFlags::empty())], None)
-            == Err(rustix::io::Errno::INTR)
-        {}
-        let _ = end.try_send(());
-    })?;
-    Ok(ends)
-}
-
-pub(super) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
-    thread.map(drop).map_err(|error| CliError::new(Exit::Internal, format!("no thread: {error}")))
 }
 
 #[cfg(test)]

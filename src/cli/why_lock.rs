@@ -1,7 +1,7 @@
 //! `electd why --lock`: why a member holds a lock, or nobody does.
 
 use electd_facts::locks::LocksView;
-use electd_facts::why_lock::{LockAnswer, WhyLock};
+use electd_facts::why_lock::{WhyLock, WhyLockAnswer};
 use serde_json::json;
 
 use super::args::OutputFormat;
@@ -42,8 +42,8 @@ pub fn run(nodes: &NodeArgs, name: &LockName, output: OutputFormat) -> Result<()
         return Err(CliError::new(Exit::Unavailable, what));
     }
 
-    let answers: Vec<LockAnswer<'_>> = (asked.iter().zip(&views))
-        .map(|(one, locks)| LockAnswer {
+    let answers: Vec<WhyLockAnswer<'_>> = (asked.iter().zip(&views))
+        .map(|(one, locks)| WhyLockAnswer {
             name: one.name(),
             status: one.answer.as_ref().ok(),
             locks: locks.as_ref(),

@@ -59,7 +59,9 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
     let secured = optional(top.get("admin_tls"), |spot| report.boolean(spot));
     let names = optional(top.get("admin_names"), |spot| admin_names(spot, report));
-    let locks = optional(top.get("locks"), |spot| locks::read(spot, members.as_deref(), report));
+    let known: Option<Vec<&str>> =
+        members.as_ref().map(|members| members.iter().map(|member| member.name.as_str()).collect());
+    let locks = optional(top.get("locks"), |spot| locks::read(spot, known.as_deref(), report));
     if let Some(spot) = top.get("locks").filter(|_| quorum == Some(Quorum::None)) {
         report.wrong(spot, "has no meaning with quorum \"none\"", "locks need \"majority\"");
     }

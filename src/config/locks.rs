@@ -8,7 +8,6 @@ use strum::{IntoStaticStr, VariantArray};
 use super::choices::{all, nearest};
 use super::report::{Object, Report, Spot};
 use super::timing;
-use super::types::MemberConfig;
 use crate::core::locks::rules::LockRules;
 use crate::core::locks::table::{BadLockName, LockName, MOST_NAMES};
 
@@ -100,6 +99,8 @@ impl DeclaredLock {
 const NAMES: &str = "names";
 const MOST: &str = "most";
 const SPREAD: &str = "spread";
+/// Nothing is spread anew.
+const NEVER: &str = "never";
 
 const LOCK_KEYS: &[&str] = &["prefer", "only", "with", "weight"];
 
@@ -109,7 +110,7 @@ const HEAVIEST: i64 = 1_000_000;
 /// Reads `locks`. Without the members the names of members in it are not judged.
 pub(super) fn read<'t>(
     spot: &Spot<'t>,
-    members: Option<&[MemberConfig]>,
+    members: Option<&[&str]>,
     report: &mut Report<'t>,
 ) -> Option<LocksConfig> {
     let object = Object::open_any(spot, report)?;
@@ -166,7 +167,7 @@ fn spread<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Option<SpreadR
     let remedy = "say \"never\", or {\"after\": \"5m\", \"at_once\": 1}";
     let spot = object.require("rebalance", remedy, report)?;
     if !spot.is_object() {
-        let is_never = report.string(spot)? == "never";
+        let is_never = report.string(spot)? == NEVER;
         if !is_never {
             report.wrong(spot, "is no way to spread work anew", remedy);
         }
@@ -182,7 +183,7 @@ fn spread<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Option<SpreadR
 /// Reads what the file says of one name, and notes where it says `with`.
 fn lock<'t>(
     spot: &Spot<'t>,
-    members: Option<&[MemberConfig]>,
+    members: Option<&[&str]>,
     anchors: &mut BTreeMap<LockName, Spot<'t>>,
     report: &mut Report<'t>,
 ) -> Option<DeclaredLock> {
@@ -223,7 +224,7 @@ fn weight<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<u32> {
 /// Names of members of the file.
 fn member_names<'t>(
     spot: &Spot<'t>,
-    members: Option<&[MemberConfig]>,
+    members: Option<&[&str]>,
     report: &mut Report<'t>,
 ) -> Option<Vec<String>> {
     let spots = report.list(spot)?;
@@ -242,16 +243,15 @@ fn member_names<'t>(
 
 fn member_name<'t>(
     spot: &Spot<'t>,
-    members: Option<&[MemberConfig]>,
+    members: Option<&[&str]>,
     report: &mut Report<'t>,
 ) -> Option<String> {
     let name = report.string(spot)?;
-    let Some(members) = members else { return Some(name) };
-    let known: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let Some(known) = members else { return Some(name) };
     if known.contains(&name.as_str()) {
         return Some(name);
     }
-    let remedy = match nearest(&name, &known) {
+    let remedy = match nearest(&name, known) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => format!("name one of {}", known.join(", ")),
     };

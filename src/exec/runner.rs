@@ -58,8 +58,7 @@ fn run_until(
     let changes = node.changes();
     let changes = &*changes;
     let mut give_up = plan.wait.map(|wait| Instant::now() + wait);
-    let (mut back_off, mut has_run) = (RestartBackOff::new(), false);
-    let mut failures = 0_u32;
+    let (mut back_off, mut has_run, mut failures) = (RestartBackOff::new(), false, 0_u32);
     let moves = plan.moves && plan.period.is_none(); // the end of a run gives the lock back
     loop {
         if let Some(end) = await_leadership(node, (plan, ready), (changes, stopping), give_up) {

@@ -11,7 +11,7 @@ use super::words::{and, moment};
 
 /// A member that was asked.
 #[derive(Clone, Copy, Debug)]
-pub struct LockAnswer<'a> {
+pub struct WhyLockAnswer<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its status, if it answers.
@@ -156,7 +156,7 @@ fn or(names: &[String]) -> String {
 impl WhyLock {
     /// Of the lock of this name, as these members answer.
     #[must_use]
-    pub fn of(lock: &str, answers: &[LockAnswer<'_>]) -> WhyLock {
+    pub fn of(lock: &str, answers: &[WhyLockAnswer<'_>]) -> WhyLock {
         // The leader coordinates; another may lag, and knows no more candidates than itself.
         let known = answers.iter().filter_map(|one| Some((one.status?, one.locks?)));
         let best = known.max_by_key(|(status, locks)| (status.leads(), locks.version));
@@ -169,7 +169,7 @@ impl WhyLock {
             .map(|one| one.name.to_owned())
             .collect();
         let mut causes = vec![first(&entry, &view, own, answers, &silent)];
-        let tells = |one: &LockAnswer<'_>| {
+        let tells = |one: &WhyLockAnswer<'_>| {
             let by = one.locks?.lock(lock).hindered?;
             Some(LockCause::Hindered { member: one.name.to_owned(), by })
         };
@@ -239,7 +239,7 @@ fn first(
     entry: &LockEntry,
     view: &LocksView,
     own: Option<&Status>,
-    answers: &[LockAnswer<'_>],
+    answers: &[WhyLockAnswer<'_>],
     silent: &[String],
 ) -> LockCause {
     let Some(holder) = entry.holder.clone() else {

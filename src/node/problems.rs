@@ -164,8 +164,11 @@ fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
         add(ProblemKind::Coroner, "", text.clone());
     }
     for name in &sight.locks {
-        let text = format!("{name} has other `locks` in its configuration: the leader's count");
-        add(ProblemKind::ConfigDiffers, name, text);
+        add(
+            ProblemKind::ConfigDiffers,
+            name,
+            format!("{name} has other `locks`: the leader's count"),
+        );
     }
     for (name, difference) in &sight.timings {
         add(ProblemKind::ConfigDiffers, name, format!("{name} has other timings: {difference}"));

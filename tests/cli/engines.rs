@@ -128,9 +128,11 @@ fn an_engine_that_does_not_run_is_waited_for_as_long_as_is_said() {
 fn lone_etcd(path: &str, body: &str) -> String {
     let key = r#"{"key": "YS83", "value": "bWU=", "create_revision": "41"}"#;
     match path.trim_start_matches("/v3/") {
-        "lease/grant" => r#"{"ID": "7"}"#.to_owned(),
-        "lease/keepalive" => r#"{"result": {"ID": "7", "TTL": "5"}}"#.to_owned(),
-        "kv/range" => format!(r#"{{"kvs": [{key}]}}"#),
+        "lease/grant" => r#"{"ID": "7", "TTL": "3600"}"#.to_owned(),
+        "lease/keepalive" => {
+            r#"{"result": {"header": {"raft_term": "2"}, "ID": "7", "TTL": "3600"}}"#.to_owned()
+        }
+        "kv/range" => format!(r#"{{"header": {{"raft_term": "2"}}, "kvs": [{key}]}}"#),
         "kv/txn" if body.contains("request_put") => format!(
             r#"{{"header": {{"revision": "41"}}, "succeeded": true, "responses": [{{}}, {{"response_range": {{"kvs": [{key}]}}}}]}}"#
         ),

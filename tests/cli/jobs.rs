@@ -28,7 +28,7 @@ fn a_guard_says_which_part_of_its_task_it_cannot_read() {
         (&[][..], "the guard was not told for which node"),
         (&["node-1", "leased", "soon"], "\"soon\" is no limit"),
         (
-            &["node-1", "leased", "1000", "", "wanted", "10.0.0.9/24", "--"],
+            &["node-1", "leased", "1000", "", "wanted", "", "10.0.0.9/24", "--"],
             "10.0.0.9/24: write it as 10.0.0.9/24%eth0: address, length of the prefix, interface",
         ),
     ] {
@@ -53,7 +53,7 @@ fn a_guard_that_is_not_needed_has_begun_nothing() {
     drop(electd_end);
     let task = ["node-1".into(), "leased".into(), "1000".into(), path("none"), "wanted".into()];
     let mut command = electd(&["guard"]);
-    command.args(task).args(["--", "sh", "-c", &script]).stdin(Stdio::from(OwnedFd::from(far)));
+    command.args(task).args(["", "--", "sh", "-c", &script]).stdin(Stdio::from(OwnedFd::from(far)));
     let output = command.output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "not even a lock");

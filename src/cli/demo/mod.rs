@@ -26,7 +26,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::keyboard::Keyboard;
 use super::screen::{self, Screen};
-use super::{print, trust, watch};
+use super::{follow, print, trust};
 use crate::admin::client::{Client, ClientError};
 use crate::cli::target::target;
 use crate::config::{Config, parse_quorum};
@@ -103,7 +103,7 @@ impl DemoArgs {
                 format!("{why}: give the path of a program, or a name that is found in PATH");
             return Err(CliError::new(Exit::Usage, what));
         }
-        let ends = watch::ends()?;
+        let ends = follow::ends()?;
         let (sender, news) = channel::bounded(QUEUE);
         news::watch_signals(sender.clone())?;
         let changes = ClusterOptions { algorithm: self.algorithm.as_deref(), quorum: self.quorum };

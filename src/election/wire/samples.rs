@@ -185,17 +185,7 @@ fn locks() -> Message {
     let list = ListVersion { epoch, counter: 2 };
     let table = LockTable::from_parts(version, list, held, notes);
     let table = Arc::new(table.unwrap_or_else(|bad| unreachable!("{bad}")));
-    let run = |token, end| PeriodRun {
-        once: OncePer::DAILY,
-        until: WallTime(86_400_000),
-        token,
-        by: id(3),
-        begun: WallTime(9),
-        end,
-    };
-    let runs = [(name("report"), run(4, None)), (name("books"), run(3, Some(RunEnd::Code(0))))];
-    let with_runs = table.as_ref().clone().with_runs(runs.into());
-    let with_runs = with_runs.unwrap_or_else(|bad| unreachable!("{bad}"));
+    let with_runs = with_runs(&table);
     let promises = PromiseReport { to_all: false, to: [life].into() };
     let read = |table| TableRead { table, promises: promises.clone() };
     let want = LockWant { weight: 1, prefer: 2 };
@@ -252,6 +242,21 @@ fn locks() -> Message {
         LockWord::Forget { name: name("report") },
         LockWord::Done { table: Arc::new(with_runs) },
     ])
+}
+
+/// The same table with the last runs of two names.
+fn with_runs(table: &LockTable) -> LockTable {
+    let name = |text| LockName::new(text).unwrap_or_else(|bad| unreachable!("{text}: {bad}"));
+    let run = |token, end| PeriodRun {
+        once: OncePer::DAILY,
+        until: WallTime(86_400_000),
+        token,
+        by: id(3),
+        begun: WallTime(9),
+        end,
+    };
+    let runs = [(name("report"), run(4, None)), (name("books"), run(3, Some(RunEnd::Code(0))))];
+    table.clone().with_runs(runs.into()).unwrap_or_else(|bad| unreachable!("{bad}"))
 }
 
 /// Everything that a command may come to.

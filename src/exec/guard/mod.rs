@@ -135,10 +135,10 @@ fn made_for(task: &GuardTask) -> io::Result<Option<Cgroup>> {
 }
 
 /// A lock that an engine has given: the URL and the token.
-type EngineLock = (String, u64);
+type GivenLock = (String, u64);
 
 /// Has a process of its own give the lock back, as electd has ended, which would have. If that fails, it is free later.
-fn give_back((url, token): &EngineLock) {
+fn give_back((url, token): &GivenLock) {
     let given = children::this_program().and_then(|mut program| {
         program.args([GIVE_BACK, url, &token.to_string()]).stdin(Stdio::null()).spawn()
     });
@@ -159,7 +159,7 @@ fn work(
     task: GuardTask,
     cgroup: &mut Option<Cgroup>,
     registered: &mut Option<Registered>,
-    lock: &mut Option<EngineLock>,
+    lock: &mut Option<GivenLock>,
 ) -> (Result<Ended, Failed>, bool) {
     let has_address = !task.addresses.is_empty();
     let engine = Some(task.engine.clone()).filter(|url| !url.is_empty());

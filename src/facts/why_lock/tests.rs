@@ -1,6 +1,8 @@
+//! Why somebody, or nobody, holds a lock: each situation, from the sides of several nodes.
+
+use super::super::hold::HoldEnd;
+use super::super::samples::status;
 use super::*;
-use crate::hold::HoldEnd;
-use crate::samples::status;
 
 fn entry(holder: Option<&str>, candidates: &[&str]) -> LockEntry {
     LockEntry {
@@ -35,13 +37,13 @@ fn told(
     let follows = ["a", "b"].map(|name| status(name, Some(("c", 7))));
     let none = LocksView::default();
     let answers = [
-        LockAnswer {
+        WhyLockAnswer {
             name: "a",
             status: Some(&follows[0]).filter(|_| !a_is_silent),
             locks: Some(&none).filter(|_| !a_is_silent),
         },
-        LockAnswer { name: "b", status: Some(&follows[1]), locks: Some(&at_b) },
-        LockAnswer { name: "c", status: Some(&leads), locks: Some(&at_c) },
+        WhyLockAnswer { name: "b", status: Some(&follows[1]), locks: Some(&at_b) },
+        WhyLockAnswer { name: "c", status: Some(&leads), locks: Some(&at_c) },
     ];
     let (why, flags) = (WhyLock::of("x", &answers), ClusterFlags::default());
     let shown = |cause: &LockCause| (cause.name(), cause.words(), cause.remedy("x", &flags));

@@ -11,6 +11,7 @@ mod order;
 mod orders;
 mod outlook;
 mod periods;
+mod rebalance;
 pub(super) mod request;
 pub(super) mod seen;
 pub(super) mod side;

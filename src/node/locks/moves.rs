@@ -4,23 +4,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, Sender, TryRecvError, bounded};
+use crossbeam::channel::{Receiver, TryRecvError};
 
-use super::order::LockOrder;
 use super::orders::OrderAnswer;
-use super::side::LockSide;
 use crate::config::locks::SpreadRebalance;
-use crate::core::Core;
-use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::member::outside::{BetterPlace, WhyBetter};
 use crate::core::locks::table::LockName;
-use crate::core::locks::word::LockWord;
 use crate::core::settings::Preempt;
 use crate::core::types::{NodeId, Time};
 use crate::node::command::CommandError;
 
-/// How long the member that is to hold a name has to say that it wants that.
-const ANSWERS: Duration = Duration::from_secs(10);
+/// What an operator is told whose order is carried out from now on.
+pub(super) const BEGUN: &str = "the locks are spread anew, one after the other";
 
 /// How long a name stays that could not be moved.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -37,7 +32,7 @@ pub struct MovePolicy {
 /// The moves of a coordinator.
 #[derive(Debug, Default)]
 pub struct LockMoves {
-    under_way: Vec<(LockName, Receiver<Result<String, CommandError>>)>,
+    pub(super) under_way: Vec<(LockName, Receiver<Result<String, CommandError>>)>,
     /// The names that could not be moved, and until when they stay.
     refused: BTreeMap<LockName, Time>,
     /// Where each name had better be, and since when.
@@ -47,14 +42,14 @@ pub struct LockMoves {
     /// An operator asked for it, and not all is done.
     pub is_asked: bool,
     /// When it looks next.
-    next: Time,
+    pub(super) next: Time,
     /// Orders of operators that were passed on to the coordinator.
-    passed: Vec<(u64, Time, OrderAnswer)>,
+    pub(super) passed: Vec<(u64, Time, OrderAnswer)>,
 }
 
 impl LockMoves {
     /// The names that are to move now, of those that had better be elsewhere.
-    fn choose(
+    pub(super) fn choose(
         &mut self,
         found: Vec<BetterPlace>,
         policy: MovePolicy,
@@ -114,7 +109,7 @@ impl LockMoves {
     }
 
     /// Another member leads.
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         let passed = std::mem::take(&mut self.passed);
         *self = LockMoves { passed, ..LockMoves::default() };
     }
@@ -130,7 +125,7 @@ impl LockMoves {
         true
     }
 
-    fn give_up(&mut self, now: Time) {
+    pub(super) fn give_up(&mut self, now: Time) {
         let late = self.passed.extract_if(.., |(_, until, _)| *until <= now);
         late.for_each(|(.., answer)| {
             let what = "the leader did not answer".to_owned();
@@ -139,83 +134,9 @@ impl LockMoves {
     }
 }
 
-const BEGUN: &str = "the locks are spread anew, one after the other";
-
-impl LockSide {
-    /// An operator has the locks spread anew. Returns what is to be said to the coordinator, if that is another member.
-    pub(super) fn order_rebalance(
-        &mut self,
-        core: &Core,
-        (until, answer): (Time, Sender<Result<String, CommandError>>),
-    ) -> Option<(NodeId, LockWord)> {
-        let leader = core.leader().map(|leader| leader.id);
-        let outcome = match leader {
-            _ if self.member.is_none() => {
-                let why = super::request::LockRefused::QuorumNone;
-                Err(CommandError::Refused(why.to_string()))
-            }
-            None => Err(CommandError::NotNow("no leader is known".to_owned())),
-            Some(leader) if leader != core.id() => {
-                let number = self.orders.number();
-                self.moves.passed.push((number, until, answer));
-                return Some((leader, LockWord::Rebalance { number }));
-            }
-            Some(_) => {
-                self.moves.is_asked = true;
-                Ok(BEGUN.to_owned())
-            }
-        };
-        let _ = answer.try_send(outcome); // the caller may have given up
-        None
-    }
-
-    /// The coordinator has names moved that had better be elsewhere, by and by.
-    pub(super) fn move_names(&mut self, core: &Core, view: &ElectionView) {
-        let now = view.now;
-        self.moves.give_up(now);
-        if view.leads(core.id()).is_none() {
-            return self.moves.end();
-        }
-        if now < self.moves.next {
-            return;
-        }
-        self.moves.next = now + view.timing.heartbeat;
-        let Some(member) = self.member.as_ref().filter(|_| self.may_better()) else { return };
-        let policy = MovePolicy {
-            preempt: core.settings().preempt,
-            spread: self.config.rebalance,
-            is_paused: core.pause().paused,
-        };
-        let chosen = self.moves.choose(member.better_places(view), policy, now);
-        for (name, to) in chosen {
-            let Some(member) = &self.member else { return };
-            let order = LockOrder::Move { to: core.members().name(to) };
-            let (answer, outcome) = bounded(1);
-            log::info!(
-                event = "lock_moves", lock = name.as_str();
-                "has the lock {name} moved to {}", core.members().name(to)
-            );
-            self.moves.under_way.push((name.clone(), outcome));
-            let (of, wishes) = ((member, &**core.members()), &self.seen.wishes[..]);
-            let first = self.orders.take(of, wishes, (name, order), (now + ANSWERS, answer));
-            self.pass_on(core, first, now);
-        }
-    }
-
-    /// Whether anything says that a name that is held were better elsewhere.
-    fn may_better(&self) -> bool {
-        let is_preferred = || {
-            let mut wants = self.seen.wishes.iter().flat_map(|(_, wants)| wants.values());
-            wants.any(|want| want.prefer > 1)
-        };
-        let is_moving = self.moves.is_asked || !self.moves.under_way.is_empty();
-        let by_rule = self.config.rebalance.is_some() || !self.config.rules().with.is_empty();
-        is_moving || by_rule || is_preferred()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use crossbeam::channel::bounded;
     use uuid::Uuid;
 
     use super::*;

@@ -4,13 +4,29 @@ use std::time::Duration;
 
 use crate::core::Core;
 use crate::core::detector::Peer;
+use crate::core::durable::Durable;
 use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::periods::WallTime;
 use crate::core::locks::table::Life;
 use crate::core::settings::Timing;
-use crate::core::types::Time;
+use crate::core::types::{Epoch, Time};
 use crate::node::clock;
-use crate::node::locks::side::DurableRounds;
+
+/// What a record of the core says of the voter.
+#[derive(Clone, Copy)]
+pub struct DurableRounds {
+    /// The round that it was told when it learned of its cluster. (Q5)
+    pub told: Option<Epoch>,
+    /// A restart forgets no round up to this one.
+    pub reserved: Epoch,
+}
+
+impl DurableRounds {
+    pub fn of(record: &Durable) -> DurableRounds {
+        let told = record.vote.filter(|vote| vote.informed).map(|vote| vote.floor);
+        DurableRounds { told, reserved: record.reserved }
+    }
+}
 
 /// What the election knows by now.
 pub fn election_view(core: &Core, durable: DurableRounds, now: Time) -> ElectionView {

@@ -13,7 +13,7 @@ use super::moves::LockMoves;
 use super::named::WantedName;
 use super::order::LockOrder;
 use super::orders::LockOrders;
-use super::outlook::election_view;
+use super::outlook::{DurableRounds, election_view};
 use super::request::{LockRefused, LockRequest, MOST_WANTED};
 use super::seen::LocksSeen;
 
@@ -35,22 +35,6 @@ use crate::store::locks::{LocksFile, LocksRecord};
 
 /// For how long a member that gave a name back by an order is behind the other candidates.
 pub const BEHIND: Duration = Duration::from_secs(10);
-
-/// What a record of the core says of the voter.
-#[derive(Clone, Copy)]
-pub struct DurableRounds {
-    /// The round that it was told when it learned of its cluster. (Q5)
-    pub told: Option<Epoch>,
-    /// A restart forgets no round up to this one.
-    pub reserved: Epoch,
-}
-
-impl DurableRounds {
-    fn of(record: &Durable) -> DurableRounds {
-        let told = record.vote.filter(|vote| vote.informed).map(|vote| vote.floor);
-        DurableRounds { told, reserved: record.reserved }
-    }
-}
 
 /// What the store of the core says of the voter.
 pub struct KnownRounds {

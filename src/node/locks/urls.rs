@@ -9,7 +9,6 @@ use electd_facts::locks::LocksView;
 use parking_lot::Mutex;
 
 use crate::core::locks::table::LockName;
-use crate::node::NodeHandle;
 
 /// What a URL is of: a lock, or the leadership of the node.
 pub type UrlOf = Option<LockName>;
@@ -52,13 +51,6 @@ impl Urls {
                 lock.url = Some(url.clone());
             }
         }
-    }
-}
-
-impl NodeHandle {
-    /// Where the work of this member is reached while it leads, or holds this lock, until the result is dropped.
-    pub(crate) fn reached_at(&self, of: UrlOf, url: String) -> GivenUrl {
-        self.published.urls.give(of, url)
     }
 }
 

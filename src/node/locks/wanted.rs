@@ -11,6 +11,7 @@ use super::order::LockOrder;
 use super::orders::ENDING;
 use super::request::{LockRefused, LockRequest};
 use super::side::BEHIND;
+use super::urls::{GivenUrl, UrlOf};
 use crate::config::LocksConfig;
 use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::LockName;
@@ -40,6 +41,11 @@ pub struct NamedHold {
 }
 
 impl NodeHandle {
+    /// Where the work of this member is reached while it leads, or holds this lock, until the result is dropped.
+    pub(crate) fn reached_at(&self, of: UrlOf, url: String) -> GivenUrl {
+        self.published.urls.give(of, url)
+    }
+
     /// This member wants the name from now on, until the result is dropped. All members that want it are its candidates,
     /// and one of them holds it at a time.
     ///

@@ -97,7 +97,7 @@ fn paths(node: &FakeNode) -> Value {
 fn what_can_be_done_at_a_path_is_told_whole() {
     let node = FakeNode::new();
     let (server, paths) = (node.serve(), paths(&node));
-    assert_eq!(paths.as_array().map(Vec::len), Some(34));
+    assert_eq!(paths.as_array().map(Vec::len), Some(36));
     let told = |line: &str| whole(server.local_addr(), line, "");
     let all = json!({ "paths": paths }).to_string();
     let methods = "Allow: GET, HEAD, POST, DELETE, OPTIONS\r\n";
