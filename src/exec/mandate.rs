@@ -84,8 +84,11 @@ impl Mandate {
 
     /// What keeps the command from a run of the present period, unless it waits for the next one.
     pub fn hindrance(&self, node: &NodeHandle) -> Option<PeriodHindrance> {
-        let Mandate::Lock { turn, period: Some((once, stays)), .. } = self else { return None };
-        let hindrance = node.period_hindrance(&turn.name, *once)?;
+        let Mandate::Lock { turn, wanted: Some(wanted), period: Some((once, stays)), .. } = self
+        else {
+            return None;
+        };
+        let hindrance = node.period_hindrance(&turn.name, *once, wanted.since())?;
         (!stays || hindrance == PeriodHindrance::Differs).then_some(hindrance)
     }
 

@@ -163,23 +163,24 @@ fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
     if let Some(text) = sight.coroner.as_ref().filter(|_| status.phase() != Some(Phase::Stopping)) {
         add(ProblemKind::Coroner, "", text.clone());
     }
-    for name in &sight.locks {
-        add(
-            ProblemKind::ConfigDiffers,
-            name,
-            format!("{name} has other `locks`: the leader's count"),
-        );
-    }
-    for (name, difference) in &sight.timings {
-        add(ProblemKind::ConfigDiffers, name, format!("{name} has other timings: {difference}"));
-    }
-    if let Some(text) = status.differs_from_file.as_ref().filter(|_| !sight.file_lags) {
-        add(ProblemKind::ConfigDiffers, "the members", text.clone());
-    }
-    if let Some(text) = &sight.edited {
-        add(ProblemKind::ConfigDiffers, EDITED, text.clone());
+    for (about, text) in differing(status, sight) {
+        add(ProblemKind::ConfigDiffers, &about, text);
     }
     found
+}
+
+/// In what configurations differ: of whom, and how.
+fn differing(status: &Status, sight: &Sight) -> Vec<(String, String)> {
+    let locks = sight.locks.iter().map(|name| {
+        (name.clone(), format!("{name} has other `locks` in its configuration: the leader's count"))
+    });
+    let timings = sight.timings.iter().map(|(name, difference)| {
+        (name.clone(), format!("{name} has other timings: {difference}"))
+    });
+    let file = status.differs_from_file.as_ref().filter(|_| !sight.file_lags);
+    let file = file.map(|text| ("the members".to_owned(), text.clone()));
+    let edited = sight.edited.iter().map(|text| (EDITED.to_owned(), text.clone()));
+    locks.chain(timings).chain(file).chain(edited).collect()
 }
 
 /// That the leader changes again and again, and who lost the leadership.

@@ -28,7 +28,7 @@ fn told(
     let mut leads = status("c", Some(("c", 7)));
     leads.state = "leading".to_owned();
     leads.members = ["a", "b", "c"]
-        .map(|name| crate::status::MemberStatus {
+        .map(|name| super::super::status::MemberStatus {
             name: name.to_owned(),
             role: "member".to_owned(),
             ..Default::default()

@@ -134,8 +134,9 @@ impl SimulatedPeriods {
 
     pub fn died(&mut self, node: usize, life: Life) {
         self.ended_lives.insert(life);
-        let own = self.jobs.extract_if(.., |(at, _), _| *at == node);
-        self.figures.missed += own.filter(|(_, job)| !job.has_begun).count() as u64;
+        let missed = self.jobs.iter().filter(|((at, _), job)| *at == node && !job.has_begun);
+        self.figures.missed += missed.count() as u64;
+        self.jobs.retain(|(at, _), _| *at != node);
     }
 
     /// The jobs of a process after its turn; it is supported until then.

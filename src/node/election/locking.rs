@@ -124,7 +124,6 @@ impl ElectionLoop {
             Forwarded::Change(MembershipChange::Add(_) | MembershipChange::Remove { .. })
         );
         let leads = self.core.phase() == Phase::Leading;
-        let failure = self.core.settings().timing.failure;
-        changes && leads && !self.locks.may_change_voters(failure, clock::now())
+        changes && leads && !self.locks.may_change_voters(clock::now())
     }
 }

@@ -55,14 +55,25 @@ impl NodeHandle {
         self.want_lock(name, want, Some(once))
     }
 
-    /// What keeps a program of this node from a run of the present period, as far as this node knows.
-    pub fn period_hindrance(&self, name: &LockName, once: OncePer) -> Option<PeriodHindrance> {
+    /// What keeps a program of this node, which wants the name since then, from a run of the present period, as far as this
+    /// node knows.
+    pub(crate) fn period_hindrance(
+        &self,
+        name: &LockName,
+        once: OncePer,
+        since: Time,
+    ) -> Option<PeriodHindrance> {
         let seen = self.published.locks_seen();
         if seen.periods.differ.contains(name) {
             return Some(PeriodHindrance::Differs);
         }
         let run = seen.table.as_ref().and_then(|table| table.run(name))?;
-        let now = seen.periods.agreed.as_ref()?.by(clock::now());
+        let agreed = seen.periods.agreed.as_ref()?;
+        // The coordinator has yet to say by whose periods it goes.
+        if run.once != once && agreed.at.since(since) < self.timing().failure {
+            return None;
+        }
+        let now = agreed.by(clock::now());
         let soon = (once.length() / SOON).min(SOON_AT_MOST);
         let is_own = seen.holds(name, run.token);
         let has_run = !is_own && !run.leaves_room(once.retry) && run.until.since(now) > soon;

@@ -26,7 +26,7 @@ use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::{Life, LockName};
 use crate::core::locks::word::{LockWant, LockWord};
 use crate::core::settings::Quorum;
-use crate::core::types::{Epoch, NodeId, Time};
+use crate::core::types::{NodeId, Time};
 use crate::node::clock;
 use crate::node::command::CommandError;
 use crate::node::leadership::Feed;
@@ -61,8 +61,6 @@ pub struct LockSide {
     pub(super) said: Vec<(NodeId, LockWord)>,
     pub(super) is_healthy: bool,
     pub(super) is_stopping: bool,
-    /// The epoch that this member leads in, and since when.
-    pub(super) led: Option<(Epoch, Time)>,
     /// It takes turns until then, though nobody wants or holds anything as far as it knows.
     pub(super) awake_until: Time,
     /// It speaks without being asked until then.
@@ -109,7 +107,6 @@ impl LockSide {
             said: Vec::new(),
             is_healthy: settings.health.is_none(),
             is_stopping: false,
-            led: None,
             awake_until: now,
             speaks_until: now,
             heard: BTreeMap::new(),
@@ -163,12 +160,9 @@ impl LockSide {
         self.member.as_ref().map_or(0, |member| member.holder().known().counter)
     }
 
-    /// Whether the voters may change: what those of the list before promised is over. A leader that knows of no lock may
-    /// have missed them, until all that hold any had the time to speak to it. (G9)
-    pub fn may_change_voters(&self, failure: Duration, now: Time) -> bool {
-        let Some(member) = &self.member else { return true };
-        let is_known = self.led.is_some_and(|(_, since)| now.since(since) >= failure);
-        if member.is_idle() { is_known } else { member.may_change_list(now) }
+    /// Whether the voters may change: what those of the list before promised is over. (G9)
+    pub fn may_change_voters(&self, now: Time) -> bool {
+        self.member.as_ref().is_none_or(|member| member.is_idle() || member.may_change_list(now))
     }
 
     /// Whether there is nothing to do or to say.

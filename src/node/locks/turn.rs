@@ -33,7 +33,6 @@ impl LockSide {
     /// One turn: with an input, or because time has passed or the core has moved on.
     pub fn turn(&mut self, core: &Core, now: Time, input: Option<LockInput>) -> LockSteps {
         self.see_versions(core);
-        self.see_leader(core, now);
         if input.is_none() && self.is_asleep(now) {
             self.see_no_wishes();
             return LockSteps::default();
@@ -94,14 +93,6 @@ impl LockSide {
         if older != self.seen.older {
             self.seen.older = older;
             self.shown.write().older = older;
-        }
-    }
-
-    fn see_leader(&mut self, core: &Core, now: Time) {
-        let own = core.leader().filter(|leader| leader.id == core.id());
-        let epoch = own.map(|_| core.view().epoch);
-        if epoch != self.led.map(|(epoch, _)| epoch) {
-            self.led = epoch.map(|epoch| (epoch, now));
         }
     }
 

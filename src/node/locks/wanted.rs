@@ -16,7 +16,9 @@ use crate::config::LocksConfig;
 use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
+use crate::core::types::Time;
 use crate::net::NoAnswer;
+use crate::node::clock;
 use crate::node::command::{CommandError, unanswered};
 use crate::node::fanout::Subscription;
 use crate::node::inbox::{InboxEvent, Queue};
@@ -30,6 +32,7 @@ pub struct WantedLock {
     number: u64,
     feed: Arc<Feed>,
     pub(super) node: NodeHandle,
+    since: Time,
 }
 
 /// Delays the giving back of a lock until it is dropped, for at most the time that it was taken for.
@@ -81,7 +84,7 @@ impl NodeHandle {
         let request = LockRequest::Want { number, name: name.clone(), want, once, answer };
         self.events.send_timeout(InboxEvent::Lock(request), ANSWER).map_err(refused)?;
         let feed = self.end.answer(&answered, Some(ANSWER)).map_err(refused)??;
-        Ok(WantedLock { name, number, feed, node: self.clone() })
+        Ok(WantedLock { name, number, feed, node: self.clone(), since: clock::now() })
     }
 
     /// Goes by this section of the configuration from now on.
@@ -141,6 +144,11 @@ fn refused(why: NoAnswer) -> LockRefused {
 }
 
 impl WantedLock {
+    /// When this member began to want it.
+    pub(crate) fn since(&self) -> Time {
+        self.since
+    }
+
     /// For how long it is if its work failed.
     const BACK: Duration = Duration::from_secs(30);
 

@@ -113,7 +113,7 @@ impl Setup<'_> {
         }
         let kind = if self.is_leased { "leased" } else { "unleased" };
         let cgroup = if self.needs_cgroup { "needed" } else { "wanted" };
-        command.args(["guard", "node-1", kind, self.limit, self.cleanup, cgroup]);
+        command.args(["guard", "node-1", kind, self.limit, self.cleanup, cgroup, ""]);
         command.args(self.addresses);
         command.arg("--").current_dir(folder);
         if !self.script.is_empty() {

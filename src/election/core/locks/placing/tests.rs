@@ -159,8 +159,8 @@ fn the_place_depends_on_nothing_else() {
 fn a_name_that_is_to_be_with_another_is_placed_there_and_follows_it() {
     let lives: Vec<Life> = (0..4).map(|member| life(member, 1)).collect();
     let mut wishes = wishes(&lives, |_| 1, false);
-    for number in 1..=3 {
-        wishes[number].with = Some(name(number - 1));
+    for (number, wish) in wishes.iter_mut().enumerate().take(4).skip(1) {
+        wish.with = Some(name(number - 1));
     }
     let (table, none) = (LockTable::default(), BTreeSet::new());
     let table = changed(&table, place(&table, &none, &wishes));
