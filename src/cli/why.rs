@@ -26,7 +26,7 @@ use super::{print, screen, why_lock};
 Examples:
   electd why --config cluster.json                every member
   electd why node-2 --config cluster.json         node-2 alone
-  electd why --lock vip-7                         who holds a lock, or why nobody
+  electd why --lock vip-7                         who holds a lock, and why
   electd why --config cluster.json --output json  for programs")]
 pub struct WhyArgs {
     /// The member to tell of. Without it: all.

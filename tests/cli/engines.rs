@@ -159,6 +159,7 @@ fn question(stream: &TcpStream) -> Option<(String, String)> {
     Some((path, String::from_utf8(body).ok()?))
 }
 
+/// Claim: engine.
 #[test]
 fn the_lock_of_a_killed_electd_is_given_back_once_its_command_has_ended() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,6 +6,8 @@ use electd_model::sim::{FaultSet, PeriodFigures, Schedule};
 use crate::simulator::BEYOND;
 
 /// Rules G1 to G11: no two members act under one name, tokens grow, and in the end each name that is wanted is held.
+///
+/// Claim: one-holder.
 #[test]
 fn names_are_held_by_one_member_each_whatever_happens() {
     let mut taken = 0;
@@ -26,6 +28,8 @@ pub fn run(algorithm: AlgorithmKind, seed: u64) -> Result<u64, String> {
 }
 
 /// Rules G13 and G14: a job runs once in each period, or until it ended with 0, whatever a minority of the clocks shows.
+///
+/// Claim: once-per.
 #[test]
 fn a_job_runs_once_in_each_period_whatever_happens() {
     let mut all = PeriodFigures::default();

@@ -13,7 +13,6 @@ use super::*;
 use crate::config::{Builder, Config};
 use crate::core::message::Kind;
 use crate::node::Node;
-use crate::node::command::{Command, CommandError};
 use crate::node::handle::Handle;
 use crate::node::leadership::Change;
 use crate::testing::within::within;
@@ -190,20 +189,4 @@ fn a_cluster_without_locks_says_nothing_of_them_and_with_many_no_more_than_with_
     drop((one, many));
     let quiet = |[locks, _]: [u64; 2]| locks == 0;
     within(LIMIT, "nobody speaks of them any more", || quiet(sent_meanwhile(&nodes)));
-}
-
-/// Rule G9: it may have missed them.
-#[test]
-fn a_leader_that_knows_of_no_lock_changes_the_voters_once_their_holders_had_the_time_to_speak() {
-    let folder = tempfile::tempdir().unwrap();
-    let timing = json!({ "failure": "60s" });
-    let config = config_with(folder.path(), "majority", &addresses(), &timing);
-    let nodes: Vec<Node> = NAMES.iter().map(|name| Node::start(&config, name).unwrap()).collect();
-    let leads = |node: &Node| node.handle().status().state == "leading";
-    within(LIMIT, "one leads", || nodes.iter().any(leads));
-    for node in &nodes {
-        let remove = Command::Remove { name: NAMES[0].to_owned(), force: false };
-        let refused = node.handle().command(remove, LIMIT).unwrap_err();
-        assert!(matches!(refused, CommandError::NotNow(_)), "{refused:?}");
-    }
 }

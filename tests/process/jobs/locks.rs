@@ -80,6 +80,8 @@ impl Locks {
 }
 
 /// The locks of the others stay where they are, and their commands get no signal.
+///
+/// Claim: one-holder.
 #[story]
 fn the_commands_of_a_host_that_dies_run_on_the_others_and_no_other_command_is_ended() {
     let locks = Locks::start();
@@ -151,6 +153,7 @@ fn until_wanted(cluster: &Cluster, name: &str, count: usize) {
     });
 }
 
+/// Claim: one-holder.
 #[story]
 fn the_end_of_a_command_gives_its_lock_to_the_next_host_that_waits() {
     let cluster = Cluster::start_with(2, with_majority);
@@ -195,6 +198,8 @@ fn the_end_of_a_command_gives_its_lock_to_the_next_host_that_waits() {
 }
 
 /// It ends the command first.
+///
+/// Claim: one-holder.
 #[story]
 fn an_operator_moves_a_lock_and_its_command_ends_before_the_next_begins() {
     let cluster = Cluster::start_with(2, with_majority);

@@ -207,6 +207,7 @@ fn runs_once_in_each_period(changes: [Option<&str>; 3], periods: u64) {
     judge(&nightly, &told, periods);
 }
 
+/// Claim: once-per.
 #[story]
 fn a_job_runs_once_in_each_period_while_hosts_die_and_one_has_the_clock_of_next_year() {
     runs_once_in_each_period([Some(YEAR_AHEAD), None, None], 20);
@@ -219,6 +220,8 @@ fn a_job_runs_once_in_each_of_200_periods_with_clocks_that_are_apart() {
 }
 
 /// As cron starts it on each host.
+///
+/// Claim: once-per.
 #[story]
 fn a_host_that_comes_later_in_the_period_learns_when_and_where_the_job_ran() {
     let cluster = Cluster::start_with(3, with_majority);
