@@ -13,6 +13,7 @@ use super::*;
 use crate::config::{Builder, Config};
 use crate::core::message::Kind;
 use crate::node::Node;
+use crate::node::command::{Command, CommandError};
 use crate::node::handle::Handle;
 use crate::node::leadership::Change;
 use crate::testing::within::within;
