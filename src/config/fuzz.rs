@@ -30,8 +30,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
          "role": "witness"}]}"#;
     let entry = r#"{"name": "n4", "id": "5b1d4a36-6a1c-4ac8-9d5c-6a2f2b1f0c11", "address": "h:1",
         "listen": "0.0.0.0:1", "admin": "h:2", "role": "observer", "rank": {"priority": 3}}"#;
+    // The names of members in it are not judged, as there are none.
+    let wrong = r#"{"cluster": "demo", "quorum": "majority", "members": [{}],
+        "locks": {"x": {"only": ["a"], "prefer": ["a\u0000"]}}}"#;
     let plain = include_str!("../../conf/cluster.json");
-    [plain, every, entry].map(|text| text.as_bytes().to_vec()).to_vec()
+    [plain, every, entry, wrong].map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
 /// A file, and one member's entry as it comes by HTTP.

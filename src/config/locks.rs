@@ -10,6 +10,7 @@ use super::report::{Object, Report, Spot};
 use super::timing;
 use crate::core::locks::rules::LockRules;
 use crate::core::locks::table::{BadLockName, LockName, MOST_NAMES};
+use crate::limits::quote;
 
 /// All that the file says of locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,7 +202,7 @@ fn lock<'t>(
     let (prefer, only, with, weight) = (prefer?.unwrap_or_default(), only?, with?, weight?);
     let lock = DeclaredLock { prefer, only, with, weight };
     if let Some(never) = lock.prefer.iter().find(|name| !lock.allows(name)) {
-        let what = format!("names \"{never}\", which `only` does not");
+        let what = format!("names \"{}\", which `only` does not", quote(never));
         report.wrong(object.get("prefer").unwrap_or(spot), what, "name it in both, or in neither");
         return None;
     }
@@ -252,8 +253,8 @@ fn member_name<'t>(
         return Some(name);
     }
     let remedy = match nearest(&name, known) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("name one of {}", known.join(", ")),
+        Some(near) => format!("did you mean \"{}\"?", quote(near)),
+        None => format!("name one of {}", quote(&known.join(", "))),
     };
     report.wrong(spot, "is the name of no member", remedy);
     None
