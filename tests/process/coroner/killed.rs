@@ -55,6 +55,13 @@ fn kill_with_guard(node: &Node, guard_first: bool) {
     kill_two(node, guard(node.pid()), guard_first);
 }
 
+/// Kills the node and its guard, neither of which ends anything when the other one dies.
+fn kill_unseen(node: &Node) {
+    let guard = guard(node.pid());
+    kill_process(node.pid(), Signal::STOP).unwrap();
+    kill_two(node, guard, true);
+}
+
 fn kill_two(node: &Node, guard: Pid, guard_first: bool) {
     let kill = |process| _ = kill_process(process, Signal::KILL); // it may have ended by now
     if guard_first {
@@ -209,7 +216,7 @@ fn a_process_that_moved_to_another_cgroup_is_not_certified() {
     let own = path_of(&child.as_raw_nonzero().to_string()).unwrap();
     assert_eq!((own.as_str(), mount.exists()), (other.path.as_str(), true));
     let coroner = coroner(node);
-    kill_with_guard(node, true);
+    kill_unseen(node);
     until_gone_soon(coroner); // in silence
     assert!(said(node).is_err(), "nobody answers");
     assert!(lives(child));
@@ -248,7 +255,7 @@ fn what_a_stopped_coroner_has_yet_to_end_has_ended_before_the_next_job_begins() 
         let (node, child) = (cluster.node(1), job.child());
         let coroner = coroner(node);
         kill_process(coroner, Signal::STOP).unwrap();
-        kill_with_guard(node, true);
+        kill_unseen(node);
         assert!(lives(child));
         let command = job.command(Manner::Ignores);
         let options = ["--cgroup", mode, "--"].into_iter();
