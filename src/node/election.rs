@@ -46,6 +46,8 @@ pub struct ElectionLoop {
     locks: LockSide,
     /// The order to stop, which waits until all names have been given back, and until when at most.
     stopping: Option<(CommandOrder, Time)>,
+    /// A change of the voters, which waits until the locks bear it, and until when at most.
+    changing: Option<(Input, Time)>,
     events: Receiver<InboxEvent>,
     /// Those who wait for an answer wait no longer than this lives.
     _answering: Answering,
@@ -90,6 +92,7 @@ impl ElectionLoop {
             store,
             locks,
             stopping: None,
+            changing: None,
             events,
             _answering: answering,
             published,

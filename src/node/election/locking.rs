@@ -50,6 +50,7 @@ impl ElectionLoop {
             let input = self.command(order.command, Some(order.answer));
             self.turn(input);
         }
+        self.go_on_with_change();
     }
 
     /// Takes words about locks out of what comes from the network, and keeps from the core for a while what would make the
@@ -61,13 +62,8 @@ impl ElectionLoop {
                 self.hear_locks(connection, from, envelope);
                 None
             }
-            Message::Forward { number, command } if self.changes_voters_too_soon(command) => {
-                let (to, result) = (vec![from], Err(Refusal::ChangeUnderWay));
-                let message = Message::Outcome { number: *number, result };
-                let (epoch, incarnation) = (self.core.view().epoch, self.core.incarnation());
-                let envelope = Envelope { epoch, incarnation, message };
-                let _ = self.net.carry(Output::Send { to, envelope });
-                self.net.flush(); // no turn of the core follows
+            Message::Forward { command, .. } if self.changes_voters_too_soon(command) => {
+                self.let_change_wait(Input::Message { connection, from, envelope });
                 None
             }
             _ => Some(Input::Message { connection, from, envelope }),
@@ -98,7 +94,8 @@ impl ElectionLoop {
                 None
             }
             OperatorCommand::ForLeader(command) if self.changes_voters_too_soon(command) => {
-                let _ = order.answer.try_send(Err(Refusal::ChangeUnderWay)); // the caller may have given up
+                let input = self.command(order.command, Some(order.answer));
+                self.let_change_wait(input);
                 None
             }
             _ => Some(order),
@@ -125,5 +122,47 @@ impl ElectionLoop {
         );
         let leads = self.core.phase() == Phase::Leading;
         changes && leads && !self.locks.may_change_voters(clock::now())
+    }
+
+    /// The change of the voters goes to the core once the locks bear it: the leader first reads what the voters have.
+    fn let_change_wait(&mut self, input: Input) {
+        if self.changing.is_some() {
+            return self.refuse_change(input, Refusal::ChangeUnderWay);
+        }
+        let failure = self.core.settings().timing.failure;
+        let by = clock::now() + failure;
+        self.locks.wake_until(by + failure);
+        self.changing = Some((input, by));
+        self.turn_locks(None);
+    }
+
+    fn go_on_with_change(&mut self) {
+        let now = clock::now();
+        let ready = self.core.phase() != Phase::Leading || self.locks.may_change_voters(now);
+        let Some((input, _)) = self.changing.take_if(|(_, by)| ready || *by <= now) else { return };
+        if ready {
+            self.turn(input);
+        } else {
+            self.refuse_change(input, Refusal::ListNotConfirmed);
+        }
+    }
+
+    /// Tells whoever wanted this change why it is not made.
+    fn refuse_change(&mut self, input: Input, refusal: Refusal) {
+        match input {
+            Input::Command { id, .. } => {
+                let answer = self.answers.remove(&id);
+                answer.map(|answer| answer.try_send(Err(refusal))); // the caller may have given up
+            }
+            Input::Message { from, envelope, .. } => {
+                let Message::Forward { number, .. } = envelope.message else { return };
+                let message = Message::Outcome { number, result: Err(refusal) };
+                let (epoch, incarnation) = (self.core.view().epoch, self.core.incarnation());
+                let envelope = Envelope { epoch, incarnation, message };
+                let _ = self.net.carry(Output::Send { to: vec![from], envelope });
+                self.net.flush(); // no turn of the core follows
+            }
+            _ => {}
+        }
     }
 }

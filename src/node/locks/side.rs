@@ -160,9 +160,16 @@ impl LockSide {
         self.member.as_ref().map_or(0, |member| member.holder().known().counter)
     }
 
-    /// Whether the voters may change: what those of the list before promised is over. (G9)
+    /// Whether the voters may change: what those of the list before promised is over. With an older voter there are no
+    /// locks. (G9)
     pub fn may_change_voters(&self, now: Time) -> bool {
-        self.member.as_ref().is_none_or(|member| member.is_idle() || member.may_change_list(now))
+        let member = self.member.as_ref().filter(|_| self.seen.older.is_none());
+        member.is_none_or(|member| member.may_change_list(now))
+    }
+
+    /// It takes turns until then, and so reads what the voters have if it leads.
+    pub fn wake_until(&mut self, time: Time) {
+        self.awake_until = self.awake_until.max(time);
     }
 
     /// Whether there is nothing to do or to say.

@@ -42,6 +42,9 @@ pub struct TableCoordinator {
     reports: BTreeMap<NodeId, PromiseReport>,
     /// Since when a majority of the present list has stored a table that was made for it.
     settled: Option<Time>,
+    /// The voters that say that they know of nothing that is held, until these are a majority.
+    bare: BTreeSet<NodeId>,
+    read_nothing: bool,
 }
 
 impl TableCoordinator {
@@ -57,6 +60,8 @@ impl TableCoordinator {
             open: None,
             reports: BTreeMap::new(),
             settled: None,
+            bare: BTreeSet::new(),
+            read_nothing: false,
         }
     }
 
@@ -78,6 +83,9 @@ impl TableCoordinator {
         self.reports.insert(voter, read.promises);
         if self.base.is_some() {
             return;
+        }
+        if read.table.as_ref().is_none_or(|table| table.is_empty()) {
+            self.read_bare(voter);
         }
         self.reads.insert(voter, read.table);
         let counts =
@@ -228,8 +236,22 @@ impl TableCoordinator {
         let voters: BTreeSet<NodeId> = self.list.voters().collect();
         self.reports.retain(|voter, _| voters.contains(voter));
         self.reads.retain(|voter, _| voters.contains(voter));
+        self.bare.retain(|voter| voters.contains(voter));
         let changes = self.open.take().map(|open| open.changes).unwrap_or_default();
         self.propose(changes)
+    }
+
+    /// This voter knows of nothing that is held.
+    pub fn read_bare(&mut self, voter: NodeId) {
+        if self.list.is_voter(voter) {
+            self.bare.insert(voter);
+            self.read_nothing |= self.bare.len() >= self.list.majority();
+        }
+    }
+
+    /// Whether a majority of the voters knew of nothing that is held: nothing that was done before is missed then.
+    pub fn has_read_nothing(&self) -> bool {
+        self.read_nothing
     }
 
     /// Whether the voters may change: a majority of the present list has stored a table that was read from a majority of

@@ -335,8 +335,9 @@ impl LockMember {
                 present.table.read(from, read);
             }
             LockWord::Later { epoch } if epoch > present.table.epoch() => {
+                present.table.read_bare(from);
                 let needed = present.table.base().is_none() && !present.asked_for_election;
-                if needed {
+                if needed && present.wishes(view).any(|(_, wants)| !wants.is_empty()) {
                     present.asked_for_election = true;
                     out.push(LockOutput::Elect);
                 }

@@ -96,10 +96,13 @@ impl LockMember {
         at_rest && tables.into_iter().all(is_empty)
     }
 
-    /// Whether the voters may change, as far as it coordinates. (G9)
+    /// Whether the voters may change, as far as it coordinates. Where nobody wants or holds anything, it has to know that
+    /// from a majority: one that was elected just now may have missed all tables. (G9)
     pub fn may_change_list(&self, now: Time) -> bool {
-        let longest = self.longest();
-        self.coordination.as_ref().is_some_and(|it| it.table.may_change_list(now, longest))
+        let (longest, idle) = (self.longest(), self.is_idle());
+        self.coordination.as_ref().is_some_and(|it| {
+            (idle && it.table.has_read_nothing()) || it.table.may_change_list(now, longest)
+        })
     }
 
     /// The longest promise that it makes from the next record on, which has to hold that: a later start waits for as long.

@@ -200,3 +200,35 @@ fn what_a_holder_gives_back_that_the_coordinator_cannot_reach_comes_by_the_voter
     let acting = cluster.acting();
     assert_eq!((acting[0] + acting[1], acting[2]), (3, 0));
 }
+
+/// Rule G9.
+#[test]
+fn a_leader_that_knows_of_no_lock_changes_the_voters_once_a_majority_knows_of_none() {
+    let without_wants = |kept: [KeptTable; 3]| {
+        let mut cluster = Cluster::new(kept);
+        let view = cluster.view();
+        cluster.members.values_mut().for_each(|member| member.want(&view, LockWants::new()));
+        cluster
+    };
+    let state = |cluster: &Cluster| {
+        let leader = &cluster.members[&id(1)];
+        (leader.is_idle(), leader.may_change_list(cluster.now))
+    };
+    // Voters that nobody ever asked about locks, and that do not show themselves to this epoch.
+    let mut fresh = without_wants([(); 3].map(|()| KeptTable::lost(Epoch(1))));
+    assert_eq!(state(&fresh), (true, false));
+    fresh.members.remove(&id(3));
+    fresh.run(MS * 10);
+    assert_eq!((state(&fresh), fresh.elect.is_empty()), ((true, true), true));
+
+    let mut before = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    before.run(MS * 200);
+    let kept = |number| before.members[&id(number)].voter.kept().clone();
+    let mut missed = without_wants([KeptTable::default(), kept(2), kept(3)]);
+    missed.leader = (id(1), Epoch(2));
+    assert_eq!(state(&missed), (true, false));
+    missed.run(MS * 10);
+    assert_eq!(state(&missed), (false, false), "promises may run by tables that it has just read");
+    missed.run(MS * 410);
+    assert_eq!(state(&missed), (false, true));
+}
