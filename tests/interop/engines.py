@@ -32,7 +32,8 @@ import os, random, signal, struct, sys, time
 if random.random() < 0.5: signal.signal(signal.SIGTERM, signal.SIG_IGN)
 now = lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 begin, token = now(), int(os.environ["ELECTD_EPOCH"])
-file = os.open(f"{sys.argv[1]}/{begin}-{os.getpid()}", os.O_CREAT | os.O_WRONLY)
+# The names sort as the times do, also of a host that has run for less than 1000 s.
+file = os.open(f"{sys.argv[1]}/{begin:020}-{os.getpid()}", os.O_CREAT | os.O_WRONLY)
 while True:
     os.pwrite(file, b"%d %d %d %d\\n" % (token, begin, now(), os.getpid()), 0)
     time.sleep(0.01)
