@@ -38,10 +38,28 @@ pub(crate) fn place(url: &EngineUrl, at: usize) -> &EnginePlace {
     &url.places[at % url.places.len()]
 }
 
-/// When the first of so many tries has to be over that share this time.
-pub(crate) fn share(until: Instant, tries: usize) -> Instant {
-    let now = Instant::now();
-    now + until.saturating_duration_since(now) / u32::try_from(tries).unwrap_or(1)
+/// How long the places of an engine may take for the answer to one question. The one that answered last may take all of
+/// the patience, however many there are: an engine that is slow is not one that is gone. The others share as much again.
+pub(crate) struct Tries {
+    patience: Duration,
+    begun: bool,
+    rest: Option<Instant>,
+}
+
+impl Tries {
+    pub fn new(patience: Duration) -> Tries {
+        Tries { patience, begun: false, rest: None }
+    }
+
+    /// When the next try has to be over, of so many that are left.
+    pub fn until(&mut self, left: usize) -> Instant {
+        let now = Instant::now();
+        if !std::mem::replace(&mut self.begun, true) {
+            return now + self.patience;
+        }
+        let rest = *self.rest.get_or_insert(now + self.patience);
+        now + rest.saturating_duration_since(now) / u32::try_from(left).unwrap_or(1).max(1)
+    }
 }
 
 /// A connection.
@@ -82,5 +100,22 @@ impl EngineLine {
     /// To be read and written until then.
     pub fn by(&mut self, until: Instant) -> Secured<Deadline<'_>, &mut Session> {
         Secured::new(Deadline::until(&self.socket, until, ()), self.session.as_mut())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_that_answered_last_has_all_of_the_patience_and_the_others_share_as_much() {
+        let (hour, minute) = (Duration::from_secs(3600), Duration::from_secs(60));
+        let begin = Instant::now();
+        let mut tries = Tries::new(hour);
+        let near = |until: Instant, wanted: Duration| {
+            until >= begin + wanted && until < begin + wanted + minute
+        };
+        assert!(near(tries.until(3), hour));
+        assert!(near(tries.until(2), hour / 2) && near(tries.until(1), hour));
     }
 }

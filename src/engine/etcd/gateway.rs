@@ -7,7 +7,7 @@ use electd_election::limits;
 use serde_json::{Value, json};
 
 use super::super::failure::{Failure, odd};
-use super::super::line::{EngineLine, place, share, trust};
+use super::super::line::{EngineLine, Tries, place, trust};
 use super::super::url::{EnginePlace, EngineUrl};
 use super::super::{EngineError, secret};
 use crate::tls::ServerTrust;
@@ -44,11 +44,10 @@ impl Gateway {
 
     /// The answer of the first place that has one. Each question may be carried out twice.
     pub fn ask(&mut self, path: &str, question: &Value) -> Result<Value, Failure> {
-        let until = Instant::now() + self.patience;
         let count = self.url.places.len();
-        let mut last = None;
+        let (mut tries, mut last) = (Tries::new(self.patience), None);
         for left in (1..=count).rev() {
-            match self.ask_here(path, question, share(until, left)) {
+            match self.ask_here(path, question, tries.until(left)) {
                 Err(Failure::Error { code, words }) if OF_PLACE.contains(&code.as_str()) => {
                     last = Some(Failure::Silent(words));
                 }

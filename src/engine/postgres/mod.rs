@@ -16,7 +16,7 @@ use electd_election::limits;
 use session::{OfPlace, PgSession, Row};
 
 use super::failure::Failure;
-use super::line::{place, share, trust};
+use super::line::{Tries, place, trust};
 use super::{Engine, EngineError, EngineHolder, EngineUrl, LockAnswer, secret};
 use crate::tls::ServerTrust;
 
@@ -70,11 +70,11 @@ pub fn open(
 impl Postgres {
     /// What a statement returns, from the first place that takes it. Each of them may be carried out twice.
     fn ask(&mut self, sql: &str) -> Result<Option<Row>, Failure> {
-        let until = Instant::now() + self.patience;
         let (mut last, count) = (None, self.url.places.len());
+        let mut tries = Tries::new(self.patience);
         // A session that is there may have ended with its server.
         for left in (1..=count + usize::from(self.session.is_some())).rev() {
-            match self.ask_here(sql, share(until, left)) {
+            match self.ask_here(sql, tries.until(left)) {
                 Err(failure) if failure.is_of_place() => {
                     self.session = None;
                     self.at += 1;

@@ -29,7 +29,8 @@ impl EnginePace {
         bounds::certain(self.ttl)
     }
 
-    /// How long the engine may take for an answer: three of them, that do not come, leave time before TERM.
+    /// How long the engine may take for an answer. If the place that answered last gives none, a renewal has as long again
+    /// at the others before TERM.
     #[must_use]
     pub fn patience(self) -> Duration {
         self.ttl / 5
