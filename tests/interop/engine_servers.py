@@ -154,6 +154,8 @@ class Server:
     """An engine: a program that can be killed, frozen and started again."""
     # How long after its time the lock is held again.
     slack = 1.0
+    # For which part of its time two may hold a lock that the engine itself gave away early.
+    early = 0.0
 
     def __init__(self, folder):
         self.folder, self.port, self.process, self.repaired = folder, free_port(), None, 0.0
