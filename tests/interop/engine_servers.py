@@ -156,6 +156,8 @@ class Server:
     slack = 1.0
     # For which part of its time two may hold a lock that the engine itself gave away early.
     early = 0.0
+    # When the time of all locks began anew.
+    led = 0.0
 
     def __init__(self, folder):
         self.folder, self.port, self.process, self.repaired = folder, free_port(), None, 0.0
