@@ -1,6 +1,6 @@
 //! `GET /metrics`: what Prometheus reads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
@@ -331,6 +331,34 @@ fn rules_and_dashboard_use_names_that_exist() {
         let unknown: Vec<_> = used.difference(&shown).collect();
         assert!(unknown.is_empty(), "{unknown:?} are no names of\n{body}");
     }
+}
+
+/// What promtool compares, where it is not there.
+#[test]
+fn the_tests_of_the_alerts_expect_what_the_rules_say() {
+    let value = |line: &str, key: &str| {
+        let (_, value) = line.split_once(key)?;
+        Some(value.trim().trim_matches('"').to_owned())
+    };
+    let (mut rules, mut alert) = (BTreeMap::new(), String::new());
+    for line in include_str!("../../../examples/prometheus/electd-rules.yml").lines() {
+        alert = value(line, "- alert: ").unwrap_or(alert);
+        rules.extend(value(line, " description: ").map(|it| (alert.clone(), it)));
+    }
+    let (mut compared, mut labels) = (0, String::new());
+    for line in include_str!("../../../examples/prometheus/electd-rules-test.yml").lines() {
+        alert = value(line, "alertname: ").unwrap_or(alert);
+        labels = value(line, "- exp_labels: ").unwrap_or(labels);
+        let Some(expected) = value(line, " description: ") else { continue };
+        let mut said = rules[&alert].clone();
+        let labels = labels.trim_matches(['{', '}']).split(", ");
+        for (label, value) in labels.filter_map(|label| label.split_once(": ")) {
+            said = said.replace(&format!("{{{{ $labels.{label} }}}}"), value);
+        }
+        assert_eq!(expected, said, "{alert}");
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared}");
 }
 
 #[test]
