@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use crossbeam::channel::{Receiver, Sender, unbounded};
+use crossbeam::channel::{Receiver, Sender, TrySendError, bounded};
 use electd_facts::hands::{ComparedTables, DoneTable};
 use electd_facts::hold::{HolderBefore, LockChange};
 use electd_facts::locks::LocksView;
@@ -48,28 +48,50 @@ impl Hands {
 
 /// The thread.
 pub struct HandsThread {
-    tables: Sender<DoneTable>,
+    latest: LatestTable,
     thread: JoinHandle<()>,
 }
 
 impl HandsThread {
     /// Of the member of this id.
     pub fn start(own: NodeId, hands: Arc<Hands>, tally: Arc<Tally>) -> io::Result<HandsThread> {
-        let (tables, told) = unbounded();
+        let (latest, tables) = LatestTable::new();
         let builder = thread::Builder::new().name("lock-hands".to_owned()).stack_size(STACK);
-        let thread = builder.spawn(move || compare(own, &hands, &tally, &told)).named(THREAD)?;
-        Ok(HandsThread { tables, thread })
+        let thread = builder.spawn(move || compare(own, &hands, &tally, &tables)).named(THREAD)?;
+        Ok(HandsThread { latest, thread })
     }
 
     /// Another table is done. Never waits.
     pub fn tell(&self, table: DoneTable) {
-        let _ = self.tables.send(table); // the thread lives as long as this
+        self.latest.put(table);
     }
 
     pub fn stop(self) {
-        drop(self.tables);
+        drop(self.latest);
         if self.thread.join().is_err() {
             log::error!("the thread that compares tables of locks panicked; this is a defect");
+        }
+    }
+}
+
+/// The last table that the thread has not taken yet. One that comes before the thread took the one before replaces that: the
+/// thread then sees all changes from the last that it took to this one, and needs no queue.
+struct LatestTable {
+    tables: Sender<DoneTable>,
+    untaken: Receiver<DoneTable>,
+}
+
+impl LatestTable {
+    fn new() -> (LatestTable, Receiver<DoneTable>) {
+        let (tables, untaken) = bounded(1);
+        (LatestTable { tables, untaken: untaken.clone() }, untaken)
+    }
+
+    /// Never waits.
+    fn put(&self, mut table: DoneTable) {
+        while let Err(TrySendError::Full(again)) = self.tables.try_send(table) {
+            let _ = self.untaken.try_recv(); // the thread may have taken it meanwhile
+            table = again;
         }
     }
 }
@@ -84,5 +106,29 @@ fn compare(own: NodeId, hands: &Hands, tally: &Tally, tables: &Receiver<DoneTabl
         *hands.before.write() = Arc::new(compared.before().clone());
         changes.iter().for_each(|change| tally.lock_changed(change.unheld_ms));
         hands.events.push(changes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::locks::table::LockTable;
+    use crate::core::membership::{ListVersion, MemberList};
+    use crate::core::types::{Epoch, Version};
+
+    #[test]
+    fn of_tables_that_nobody_took_yet_the_latest_alone_waits() {
+        let (latest, tables) = LatestTable::new();
+        for counter in 1..=1000 {
+            let version = Version { epoch: Epoch(1), counter };
+            let list = Arc::new(MemberList::new(ListVersion::default(), Vec::new()));
+            let table = LockTable::default().changed(version, &list, Vec::new()).table;
+            let (over, silent) = (Vec::new(), BTreeMap::new());
+            latest.put(DoneTable { table: Arc::new(table), list, over, silent, at_ms: counter });
+        }
+        assert_eq!(tables.len(), 1);
+        assert_eq!(tables.recv().unwrap().at_ms, 1000);
+        drop(latest);
+        assert!(tables.recv().is_err(), "the thread ends");
     }
 }

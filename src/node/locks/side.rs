@@ -12,7 +12,7 @@ use super::hands::HandsThread;
 use super::moves::LockMoves;
 use super::named::WantedName;
 use super::order::LockOrder;
-use super::orders::LockOrders;
+use super::orders::{LockOrders, MOST_ORDERS};
 use super::outlook::{DurableRounds, election_view};
 use super::request::{LockRefused, LockRequest, MOST_WANTED};
 use super::seen::LocksSeen;
@@ -211,6 +211,12 @@ impl LockSide {
                 name.fall_behind(now + behind);
                 name.end(now);
             }),
+            LockRequest::Rebalance { answer, .. } | LockRequest::Order { answer, .. }
+                if self.waiting_orders() >= MOST_ORDERS =>
+            {
+                let why = format!("{MOST_ORDERS} orders wait already, which is the most");
+                let _ = answer.try_send(Err(CommandError::NotNow(why))); // the caller may have given up
+            }
             LockRequest::Configure { config, done } => {
                 self.configure(config);
                 let _ = done.try_send(()); // the caller may have given up
@@ -235,6 +241,12 @@ impl LockSide {
                 self.pass_on(core, first, now);
             }
         }
+    }
+
+    /// How many orders of operators wait, without the moves of this coordinator.
+    fn waiting_orders(&self) -> usize {
+        let of_others = self.moves.passed.len() + self.forgotten.len();
+        self.orders.len().saturating_sub(self.moves.under_way.len()) + of_others
     }
 
     fn want(

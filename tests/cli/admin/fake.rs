@@ -48,7 +48,12 @@ pub struct State {
 impl Handle for FakeNode {
     fn status(&self) -> Status {
         let state = self.0.lock().unwrap();
-        Status { locks_held: state.locks.held(), ..state.status.clone() }
+        Status {
+            locks_held: state.locks.held(),
+            locks_unheld: state.locks.unheld(),
+            locks_version: state.locks.version,
+            ..state.status.clone()
+        }
     }
 
     fn is_live(&self) -> bool {

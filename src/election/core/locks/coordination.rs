@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use self::runs::PeriodsNow;
 use super::coordinator::TableCoordinator;
 use super::periods::{RunEnd, WallTime};
 use super::placing::{LockCandidate, LockWish, place};
@@ -189,10 +190,10 @@ impl Coordination {
         let mut changes: Vec<TableChange> = (released.into_iter())
             .map(|(name, token)| TableChange::Release { name: name.clone(), token: *token })
             .collect();
-        let rhythms = self.rhythms(view, table);
-        let placed = self.placed(view, table, &gone);
-        let begun = self.begun(view, (table, &rhythms), &placed);
-        changes.extend(self.ended(view, table));
+        let periods = self.periods(view, table);
+        let placed = self.placed(view, &periods, (table, &gone));
+        let begun = periods.begun(&placed);
+        changes.extend(self.ended(&periods));
         changes.extend(gone.into_iter().map(|life| match self.is_over(life) {
             true => TableChange::Bury(life),
             false => TableChange::Strip(life),
@@ -205,23 +206,20 @@ impl Coordination {
     fn placed(
         &self,
         view: &ElectionView,
-        table: &LockTable,
-        gone: &BTreeSet<Life>,
+        periods: &PeriodsNow<'_>,
+        (table, gone): (&LockTable, &BTreeSet<Life>),
     ) -> Vec<TableChange> {
-        let mut takes = place(table, gone, &self.to_place(view));
+        let mut takes = place(table, gone, &self.to_place(view, periods));
         takes.truncate(self.rules.most.saturating_sub(table.iter().len()));
         takes
     }
 
     /// All names that live members want, with their candidates.
-    pub fn to_place(&self, view: &ElectionView) -> Vec<LockWish> {
+    pub fn to_place(&self, view: &ElectionView, periods: &PeriodsNow<'_>) -> Vec<LockWish> {
         let mut wishes: BTreeMap<&LockName, LockWish> = BTreeMap::new();
         let lives = |known: &&HeardMember| !self.is_gone(view, known.life);
-        let first = LockTable::default();
-        let table = self.table.done().map_or(&first, |table| table);
-        let rhythms = self.rhythms(view, table);
         for known in self.members.values().filter(lives) {
-            let may_hold = |name: &&LockName| self.may_hold(view, (table, &rhythms), known, name);
+            let may_hold = |name: &&LockName| periods.may_hold(known, name);
             for (name, want) in known.wants.iter().filter(|(name, _)| may_hold(name)) {
                 let wish = wishes.entry(name).or_insert_with(|| LockWish {
                     name: name.clone(),

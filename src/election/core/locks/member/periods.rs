@@ -7,7 +7,7 @@ use super::{LockMember, LockOutput};
 use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::periods::{AgreedTime, RunEnd, WallTime};
 use crate::core::locks::recurring::{OnceWants, PeriodWants, PeriodsKnown};
-use crate::core::locks::table::LockName;
+use crate::core::locks::table::{LockName, LockTable};
 use crate::core::locks::word::LockWord;
 use crate::core::types::NodeId;
 
@@ -36,7 +36,6 @@ impl LockMember {
     }
 
     /// What the coordinator is to know of them.
-    /// What the coordinator is to know of them.
     pub(super) fn period_wants(&self) -> PeriodWants {
         PeriodWants { once: self.periods.once.clone(), ended: self.holder.ended().clone() }
     }
@@ -48,9 +47,11 @@ impl LockMember {
         if !present.needs_time() {
             return;
         }
-        let time = present.time(view);
+        let blank = LockTable::default();
+        let periods = present.periods(view, present.table.done().map_or(&blank, |table| table));
+        let time = periods.time();
         let words: Vec<(NodeId, LockWord)> = (view.list.iter())
-            .map(|member| (member.id, present.differing_periods(view, member.id)))
+            .map(|member| (member.id, present.differing_periods(&periods, member.id)))
             .map(|(id, differ)| (id, LockWord::Clock { time, differ }))
             .collect();
         words.into_iter().for_each(|(to, word)| self.say(to, word, out));
