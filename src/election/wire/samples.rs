@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::core::death::{DeathCertificate, DeathHash, Secret};
 use crate::core::departures::Departure;
 use crate::core::locks::periods::{OncePer, PeriodRun, RunEnd, WallTime};
+use crate::core::locks::piece::{PiecePlace, TablePiece, TableWord, WantsPiece};
 use crate::core::locks::recurring::PeriodWants;
 use crate::core::locks::table::{Life, LockHold, LockName, LockTable, TakingNote};
 use crate::core::locks::voter::{PromiseReport, TableRead};
@@ -186,6 +187,16 @@ fn locks() -> Message {
     let table = LockTable::from_parts(version, list, held, notes);
     let table = Arc::new(table.unwrap_or_else(|bad| unreachable!("{bad}")));
     let with_runs = with_runs(&table);
+    let piece = |base| TablePiece {
+        place: PiecePlace { at: 1, of: 2 },
+        version,
+        list,
+        base,
+        held: table.iter().map(|(name, hold)| (name.clone(), hold)).collect(),
+        freed: [name("books")].into(),
+        notes: table.notes().collect(),
+        runs: with_runs.runs().map(|(name, run)| (name.clone(), *run)).collect(),
+    };
     let promises = PromiseReport { to_all: false, to: [life].into() };
     let read = |table| TableRead { table, promises: promises.clone() };
     let want = LockWant { weight: 1, prefer: 2 };
@@ -203,6 +214,7 @@ fn locks() -> Message {
         LockWord::Want {
             rules: 7,
             life,
+            number: 5,
             wants: Some(Arc::new([(name("vip-7"), want)].into())),
             released: [(name("backup"), 4)].into(),
             promises: promises.clone(),
@@ -211,6 +223,7 @@ fn locks() -> Message {
         LockWord::Want {
             rules: 7,
             life,
+            number: 5,
             wants: Some(Arc::new([(name("report"), want)].into())),
             released: [(name("backup"), 4), (name("books"), 5)].into(),
             promises,
@@ -222,10 +235,24 @@ fn locks() -> Message {
         LockWord::Want {
             rules: 0,
             life,
+            number: 5,
             wants: None,
             released: [].into(),
             promises: PromiseReport::default(),
             periods: PeriodWants::default(),
+        },
+        LockWord::Lacks,
+        LockWord::Piece { word: TableWord::Store, piece: Arc::new(piece(None)) },
+        LockWord::Piece {
+            word: TableWord::Read { epoch, promises: PromiseReport::default() },
+            piece: Arc::new(piece(Some(version))),
+        },
+        LockWord::Wants {
+            piece: WantsPiece {
+                place: PiecePlace { at: 0, of: 1 },
+                number: 5,
+                wants: [(name("vip-7"), want)].into(),
+            },
         },
         LockWord::Gave {
             released: [(name("report"), 3)].into(),

@@ -21,7 +21,7 @@ use crate::node::tally::Tally;
 const STACK: usize = 256 * 1024;
 
 /// The holder that each lock had before.
-type HoldersBefore = Arc<BTreeMap<LockName, HolderBefore>>;
+type HoldersBefore = BTreeMap<LockName, HolderBefore>;
 
 /// What this node knows of locks that changed hands.
 #[derive(Debug)]
@@ -36,9 +36,21 @@ impl Hands {
         Hands { events: Arc::new(EventLog::of_locks(start)), before: RwLock::default() }
     }
 
+    /// These changed, of all that had a holder before.
+    fn learn(&self, changes: &[LockChange], all: &HoldersBefore) {
+        let mut before = self.before.write();
+        for name in changes.iter().filter_map(|change| LockName::new(&change.lock).ok()) {
+            let known = all.get(&name).cloned();
+            before.extend(known.map(|known| (name, known)));
+        }
+        if before.len() > all.len() {
+            before.retain(|name, _| all.contains_key(name)); // some were forgotten
+        }
+    }
+
     /// Shows the holder before of each of these locks.
     pub fn show(&self, locks: &mut LocksView) {
-        let before = self.before.read().clone();
+        let before = self.before.read();
         for lock in locks.locks.iter_mut().filter(|_| !before.is_empty()) {
             let name = LockName::new(&lock.name).ok();
             lock.before = name.and_then(|name| before.get(&name).cloned());
@@ -103,7 +115,7 @@ fn compare(own: NodeId, hands: &Hands, tally: &Tally, tables: &Receiver<DoneTabl
         if changes.is_empty() {
             continue;
         }
-        *hands.before.write() = Arc::new(compared.before().clone());
+        hands.learn(&changes, compared.before());
         changes.iter().for_each(|change| tally.lock_changed(change.unheld_ms));
         hands.events.push(changes);
     }

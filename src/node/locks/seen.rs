@@ -42,10 +42,16 @@ impl LocksSeen {
         if version(table) == version(self.table.as_ref()) {
             return false;
         }
-        let tokens = table.iter().flat_map(|table| table.iter().map(|(_, hold)| hold.token));
-        let known = |token| (token, self.since.get(&token).copied().unwrap_or(now_ms));
-        let since: BTreeMap<u64, u64> = tokens.map(known).collect();
-        (self.since, self.table) = (Arc::new(since), table.cloned());
+        // Tokens only grow: those up to the counter of the table before are known.
+        let before = self.table.as_ref().map_or(0, |table| table.version().counter);
+        let tokens = || table.iter().flat_map(|table| table.iter().map(|(_, hold)| hold.token));
+        let since = Arc::make_mut(&mut self.since);
+        since.extend(tokens().filter(|token| *token > before).map(|token| (token, now_ms)));
+        if since.len() > 2 * table.map_or(0, |table| table.iter().len()) {
+            let held: BTreeSet<u64> = tokens().collect();
+            since.retain(|token, _| held.contains(token));
+        }
+        self.table = table.cloned();
         true
     }
 

@@ -27,7 +27,7 @@ impl Coordination {
         match word {
             LockWord::Wall { time } => {
                 self.runs.clocks.hear(from, time, now);
-                self.is_due = true;
+                self.is_later = true;
             }
             LockWord::Forget { name } => self.forget(now, name),
             _ => {}
@@ -52,6 +52,22 @@ impl Coordination {
     pub fn needs_time(&self) -> bool {
         let wanted = self.members.values().any(|known| !known.periods.once.is_empty());
         wanted || !self.runs.forgets.is_empty()
+    }
+
+    /// Whether a name may be held for a run by now, or a run forgotten.
+    pub(super) fn has_due_run(&self, view: &ElectionView) -> bool {
+        if !self.needs_time() {
+            return false;
+        }
+        let Some(table) = self.table.done() else { return false };
+        let now = self.periods(view, table);
+        let present = self.members.values().filter(|known| !self.is_gone(view, known.life));
+        let mut names =
+            present.flat_map(|known| known.periods.once.keys().map(move |it| (known, it)));
+        let wants = |(known, name): (&HeardMember, &LockName)| {
+            known.wants.contains_key(name) && table.get(name).is_none() && now.may_hold(known, name)
+        };
+        names.any(wants) || !self.ended(&now).is_empty()
     }
 
     /// What time it is, if a majority of the voters said of late what their clocks show. (G14)

@@ -1,6 +1,6 @@
 //! A member and the names that are held once in each period.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{LockMember, LockOutput};
@@ -8,7 +8,7 @@ use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::periods::{AgreedTime, RunEnd, WallTime};
 use crate::core::locks::recurring::{OnceWants, PeriodWants, PeriodsKnown};
 use crate::core::locks::table::{LockName, LockTable};
-use crate::core::locks::word::LockWord;
+use crate::core::locks::word::{LockWord, MOST_RELEASED};
 use crate::core::types::NodeId;
 
 impl LockMember {
@@ -37,7 +37,13 @@ impl LockMember {
 
     /// What the coordinator is to know of them.
     pub(super) fn period_wants(&self) -> PeriodWants {
-        PeriodWants { once: self.periods.once.clone(), ended: self.holder.ended().clone() }
+        PeriodWants { once: self.periods.once.clone(), ended: self.some_ended() }
+    }
+
+    /// How the runs ended of some of what it gave back.
+    pub(super) fn some_ended(&self) -> BTreeMap<LockName, RunEnd> {
+        let ended = self.holder.ended().iter().take(MOST_RELEASED);
+        ended.map(|(name, end)| (name.clone(), *end)).collect()
     }
 
     /// A coordinator that has to know the time asks for it, and says what it knows.
