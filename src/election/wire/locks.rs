@@ -124,7 +124,7 @@ enum WordForm {
     },
     Want {
         life: (NodeId, Incarnation),
-        #[serde(deserialize_with = "bounded")]
+        #[serde(default, deserialize_with = "bounded")]
         number: u64,
         /// Name, weight and preference.
         wants: Option<WantsForm>,

@@ -208,7 +208,7 @@ fn locks() -> Message {
         LockWord::Store { table: table.clone() },
         LockWord::Stored { version },
         LockWord::Waits { version, promises: promises.clone() },
-        LockWord::Done { table },
+        LockWord::Done { table: table.clone() },
         LockWord::Ask { number, life, known: version, length },
         LockWord::Promise { number, to: life.incarnation, list },
         LockWord::Want {
