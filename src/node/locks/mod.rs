@@ -5,11 +5,13 @@
 
 mod forgotten;
 pub(super) mod hands;
+mod looks;
 mod moves;
 mod named;
 mod order;
 mod orders;
 mod outlook;
+mod parcels;
 mod periods;
 mod rebalance;
 pub(super) mod request;
@@ -19,6 +21,7 @@ pub(super) mod speech;
 pub(super) mod turn;
 mod urls;
 mod wanted;
+mod wants;
 
 pub use crate::core::locks::periods::{BadPeriod, OncePer};
 pub use crate::core::locks::table::{BadLockName, LockName};
