@@ -1,0 +1,123 @@
+"""The table of double runs: main.py ELECTD OUT. As root. `make double-runs` calls it.
+
+For each ROW and FAULT (words between commas; all without) the holder's host is harmed TIMES times, with as many moments drawn
+by SEED; each row has one of `electd exec` beside it, at the same time and with the same seed. JOBS cells run at a time. It
+prints a line for each cell, and adds it to the file OUT. What is missing is said.
+"""
+
+import concurrent.futures
+import datetime
+import glob
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../interop"))
+
+import times  # noqa: E402
+from engine_clocks import LIBRARY, Clock  # noqa: E402
+from engine_servers import now  # noqa: E402
+from faults import FAULTS  # noqa: E402
+from hosts import Network, missing, wait  # noqa: E402
+from rows import ROWS  # noqa: E402
+
+LIBRARIES = glob.glob(LIBRARY)
+SEED = int(os.environ.get("SEED", "1"))
+
+
+def alone(tool):
+    """The host of the only job, when it has been alone for two seconds."""
+    def found():
+        at = now()
+        running = times.running(tool.folder, at)
+        return len(running) == 1 and running[0].begin < at - 2 and times.overlap(times.jobs(tool.folder), at - 2, at) == 0 and running[0].host
+    return tool.network[wait(f"one job of {tool.name}", found, 120)]
+
+
+def try_once(tool, fault, chance):
+    """Harms the host of the job. Returns how long two ran, how long none did, and whether a second one had to be ended."""
+    time.sleep(chance.uniform(0, 2))
+    holder = alone(tool)
+    since = now()
+    fault.harm(tool, holder, chance)
+    time.sleep(tool.window)
+    until = now()
+    found = times.jobs(tool.folder)
+    running = times.running(tool.folder, until)
+    tool.end_strays(running[:-1])
+    return times.overlap(found, since, until), times.gap(found, since, until), len(running) > 1
+
+
+def cell(electd, row, name, count):
+    """All faults of a cell, on hosts of their own."""
+    kind, fault = ROWS[row], FAULTS[name]
+    result = {"row": row, "name": kind.name, "fault": name, "seed": SEED, "at": f"{datetime.datetime.now():%F %H:%M}", "load": os.getloadavg()[0]}
+    if why := kind.without.get(name) or (name == "clock" and not LIBRARIES and "libfaketime is missing"):
+        return {**result, "without": why}
+    hosts = [*kind.hosts, kind.server] if kind.server else kind.hosts
+    tries = []
+    with Network(electd, *hosts) as network:
+        try:
+            os.mkdir(f"{network.folder}/jobs", 0o777)
+            os.chmod(f"{network.folder}/jobs", 0o777)
+            clocks = {host: Clock(network.folder, host, LIBRARIES[0]) for host in hosts} if name == "clock" else {}
+            fault.prepare(network)
+            tool = kind(network, {host: clock.env for host, clock in clocks.items()})
+            tool.clocks = clocks
+            chance = random.Random(f"{SEED} {name}")
+            for _ in range(count):
+                tries.append(try_once(tool, fault, chance))
+            found = times.jobs(tool.folder)
+        except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
+            logs = {host: network[host].log()[-1500:] for host in hosts}
+            return {**result, "failed": str(error), "tries": tries, "logs": logs}
+        finally:
+            fault.clean(network)
+    return {**result, "tries": tries, "jobs": len(found), "disorder": times.disorder(found) if kind.has_tokens else None}
+
+
+def told(result):
+    """A line of a table."""
+    head = f"| {result['name']} | {result['fault']} "
+    if "tries" not in result:
+        return f"{head}| - | - | {result['without']} |"
+    overlaps, gaps, strays = zip(*(result["tries"] or [(0, 0, 0)]))
+    more = f", {sum(strays)} of {len(strays)} never ended" if any(strays) else ""
+    tokens = "none" if result.get("disorder") is None else f"{len(result['disorder'])} out of order"
+    failed = f" FAILED after {len(result['tries'])}: {result['failed']}" if "failed" in result else ""
+    return f"{head}| {max(overlaps):.2f} s{more} | {max(gaps):.2f} s | {tokens} |{failed}"
+
+
+def chosen(variable, every):
+    words = os.environ.get(variable) or ",".join(every)
+    if unknown := set(words.split(",")) - set(every):
+        sys.exit(f"{variable}: {', '.join(unknown)} is none of {', '.join(every)}")
+    return words.split(",")
+
+
+def main():
+    electd, out = os.path.abspath(sys.argv[1]), sys.argv[2]
+    count = int(os.environ.get("TIMES") or 5)
+    lacking = missing("ip", "bridge", "nft", "unshare", "nsenter")
+    if lacking or os.geteuid():
+        print(f"missing  {', '.join(lacking) or 'root'}: double runs")
+        sys.exit(75)
+    cells = []
+    for row in chosen("ROW", ROWS):
+        if lacking := missing(*ROWS[row].needs):
+            print(f"missing  {', '.join(lacking)}: {ROWS[row].name}")
+            continue
+        cells += [(electd, each, fault, count) for fault in chosen("FAULT", FAULTS) for each in dict.fromkeys([row, "electd"])]
+    print("| tool | fault | two ran, at the longest | none ran, at the longest | tokens |\n|---|---|---|---|---|", flush=True)
+    jobs = int(os.environ.get("JOBS") or 2)
+    with concurrent.futures.ProcessPoolExecutor(jobs) as pool, open(out, "a") as file:
+        for done in concurrent.futures.as_completed([pool.submit(cell, *each) for each in cells]):
+            print(told(done.result()), flush=True)
+            print(json.dumps(done.result()), file=file, flush=True)
+
+
+if __name__ == "__main__":
+    main()
