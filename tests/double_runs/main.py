@@ -32,8 +32,8 @@ def alone(tool):
     """The host of the only job, when it has been alone for two seconds."""
     def found():
         at = now()
-        running = times.running(tool.folder, at)
-        return len(running) == 1 and running[0].begin < at - 2 and times.overlap(times.jobs(tool.folder), at - 2, at) == 0 and running[0].host
+        latest = [job for job in times.jobs(tool.folder, 2) if job.times[-1] > at - 2]
+        return len(latest) == 1 and latest[0].begin < at - 2 < at - times.PAUSE < latest[0].times[-1] and latest[0].host
     return tool.network[wait(f"one job of {tool.name}", found, 120)]
 
 
@@ -65,8 +65,7 @@ def cell(electd, row, name, count):
             os.chmod(f"{network.folder}/jobs", 0o777)
             clocks = {host: Clock(network.folder, host, LIBRARIES[0]) for host in hosts} if name == "clock" else {}
             fault.prepare(network)
-            tool = kind(network, {host: clock.env for host, clock in clocks.items()})
-            tool.clocks = clocks
+            tool = kind(network, clocks)
             chance = random.Random(f"{SEED} {name}")
             for _ in range(count):
                 tries.append(try_once(tool, fault, chance))
@@ -76,7 +75,8 @@ def cell(electd, row, name, count):
             return {**result, "failed": str(error), "tries": tries, "logs": logs}
         finally:
             fault.clean(network)
-    return {**result, "tries": tries, "jobs": len(found), "disorder": times.disorder(found) if kind.has_tokens else None}
+    return {**result, "tries": tries, "jobs": [(job.host, job.token, job.begin, job.times[-1]) for job in found],
+            "disorder": times.disorder(found) if kind.has_tokens else None}
 
 
 def told(result):
