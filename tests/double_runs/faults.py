@@ -30,10 +30,9 @@ class Killed(Fault):
         self.kinds = kinds
 
     def harm(self, tool, holder, chance):
-        pids = [pid for kind in self.kinds
-                for pid in tool.processes(tool.decides(holder) if kind == "daemons" else holder, kind)]
-        chance.shuffle(pids)
+        pids = [pid for kind in self.kinds for pid in tool.processes(tool.decides(holder) if kind == "daemons" else holder, kind)]
         assert pids, f"nothing of {self.kinds} runs on {holder.name}"
+        chance.shuffle(pids)
         holder.signal(signal.SIGKILL, pids)
 
 

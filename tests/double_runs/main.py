@@ -6,11 +6,13 @@ prints a line for each cell, and adds it to the file OUT. What is missing is sai
 """
 
 import concurrent.futures
+import ctypes
 import datetime
 import glob
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -34,7 +36,7 @@ def alone(tool):
         at = now()
         latest = [job for job in times.jobs(tool.folder, 2) if job.times[-1] > at - 2]
         return len(latest) == 1 and latest[0].begin < at - 2 < at - times.PAUSE < latest[0].times[-1] and latest[0].host
-    return tool.network[wait(f"one job of {tool.name}", found, 120)]
+    return tool.network[wait(f"one job of {tool.name}", found, 300)]
 
 
 def try_once(tool, fault, chance):
@@ -51,10 +53,11 @@ def try_once(tool, fault, chance):
     return times.overlap(found, since, until), times.gap(found, since, until), len(running) > 1
 
 
-def cell(electd, row, name, count):
-    """All faults of a cell, on hosts of their own."""
+def cell(electd, row, beside, name, count):
+    """All faults of a cell, on hosts of their own. The cell of `electd exec` is beside that of another row."""
     kind, fault = ROWS[row], FAULTS[name]
-    result = {"row": row, "name": kind.name, "fault": name, "seed": SEED, "at": f"{datetime.datetime.now():%F %H:%M}", "load": os.getloadavg()[0]}
+    result = {"row": row, "beside": beside, "name": kind.name, "fault": name, "seed": SEED, "at": f"{datetime.datetime.now():%F %H:%M}",
+              "load": os.getloadavg()[0]}
     if why := kind.without.get(name) or (name == "clock" and not LIBRARIES and "libfaketime is missing"):
         return {**result, "without": why}
     hosts = [*kind.hosts, kind.server] if kind.server else kind.hosts
@@ -75,8 +78,20 @@ def cell(electd, row, name, count):
             return {**result, "failed": str(error), "tries": tries, "logs": logs}
         finally:
             fault.clean(network)
-    return {**result, "tries": tries, "jobs": [(job.host, job.token, job.begin, job.times[-1]) for job in found],
+    return {**result, "load_after": os.getloadavg()[0], "tries": tries, "jobs": [(job.host, job.token, job.begin, job.times[-1]) for job in found],
             "disorder": times.disorder(found) if kind.has_tokens else None}
+
+
+def end_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def one(*asked):
+    """A cell, by a process that ends with this one, and leaves nothing."""
+    try:
+        return cell(*asked)
+    except SystemExit:
+        os._exit(143)
 
 
 def told(result):
@@ -110,11 +125,11 @@ def main():
         if lacking := missing(*ROWS[row].needs):
             print(f"missing  {', '.join(lacking)}: {ROWS[row].name}")
             continue
-        cells += [(electd, each, fault, count) for fault in chosen("FAULT", FAULTS) for each in dict.fromkeys([row, "electd"])]
+        cells += [(electd, each, row, fault, count) for fault in chosen("FAULT", FAULTS) for each in dict.fromkeys([row, "electd"])]
     print("| tool | fault | two ran, at the longest | none ran, at the longest | tokens |\n|---|---|---|---|---|", flush=True)
     jobs = int(os.environ.get("JOBS") or 2)
-    with concurrent.futures.ProcessPoolExecutor(jobs) as pool, open(out, "a") as file:
-        for done in concurrent.futures.as_completed([pool.submit(cell, *each) for each in cells]):
+    with concurrent.futures.ProcessPoolExecutor(jobs, initializer=end_with_parent) as pool, open(out, "a") as file:
+        for done in concurrent.futures.as_completed([pool.submit(one, *each) for each in cells]):
             print(told(done.result()), flush=True)
             print(json.dumps(done.result()), file=file, flush=True)
 

@@ -6,6 +6,7 @@ from tool import PYTHON, Tool
 class Lock(Tool):
     name, needs = "redis-py Lock", ["redis-server"]
     clients, daemons, server = [PYTHON], ["redis-server"], "d"
+    without = {"clock": "libfaketime and the allocator of Redis exclude each other"}
 
     def begin(self):
         data = self.data(self.server)
