@@ -46,6 +46,7 @@ def try_once(tool, fault, chance):
     since = now()
     fault.harm(tool, holder, chance)
     time.sleep(tool.window)
+    wait(f"a job of {tool.name}", lambda: times.running(tool.folder, now()), 300)
     until = now()
     found = times.jobs(tool.folder)
     running = times.running(tool.folder, until)
