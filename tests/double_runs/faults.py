@@ -30,14 +30,15 @@ class Killed(Fault):
         self.kinds = kinds
 
     def harm(self, tool, holder, chance):
-        pids = [pid for kind in self.kinds for pid in tool.processes(tool.decides(holder) if kind == "daemons" else holder, kind)]
+        places = {kind: tool.decides(holder) if kind == "daemons" else holder for kind in self.kinds}
+        pids = [pid for kind, host in places.items() for pid in tool.processes(host, kind)]
         assert pids, f"nothing of {self.kinds} runs on {holder.name}"
         chance.shuffle(pids)
         holder.signal(signal.SIGKILL, pids)
 
 
 class Stopped(Fault):
-    """SIGSTOP, and SIGCONT later, of these kinds of processes on the host of the job; without, of all of them and the job."""
+    """SIGSTOP, and SIGCONT later, of these kinds on the host of the job; without a kind, of all processes there."""
 
     def __init__(self, meaning, *kinds):
         super().__init__(meaning)
@@ -111,7 +112,8 @@ FAULTS = {
     "daemon": Killed("kill -9 of what decides", "daemons"),
     "all": Killed("kill -9 of both, and of all else of the tool, but not of the job", "clients", "daemons", "others"),
     "stop-client": Stopped("SIGSTOP for 30 s of what holds the lock", "clients"),
-    "stop-all": Stopped("SIGSTOP for 30 s of all of the tool on the job's host, but not of the job", "clients", "daemons", "others"),
+    "stop-all": Stopped("SIGSTOP for 30 s of all of the tool on the job's host, but not of the job",
+                        "clients", "daemons", "others"),
     "stop-host": Stopped("SIGSTOP for 30 s of all processes of the job's host, the job too"),
     "cut": Cut("the network of the job's host is cut for 20 s", "both"),
     "cut-sent": Cut("for 20 s all is lost that the job's host sends", "sent"),

@@ -1,7 +1,7 @@
 """The job: until it is ended it writes every 10 ms what time it is, by CLOCK_BOOTTIME, which no fault changes.
 
-Its file says by its name on which host it runs, as which process, since when, and by which token. Programs that hold a lock
-of a library import `work`; to the others this is the command: job.py FOLDER.
+Its file says by its name on which host it runs, as which process, since when, and by which token. Programs that hold a
+lock of a library import `work`; to the others this is the command: job.py FOLDER.
 """
 
 import os

@@ -1,8 +1,8 @@
 """The table of double runs: main.py ELECTD OUT. As root. `make double-runs` calls it.
 
-For each ROW and FAULT (words between commas; all without) the holder's host is harmed TIMES times, with as many moments drawn
-by SEED; each row has one of `electd exec` beside it, at the same time and with the same seed. JOBS cells run at a time. It
-prints a line for each cell, and adds it to the file OUT. What is missing is said.
+For each ROW and FAULT (words between commas; all without) the host of the job is harmed TIMES times, at moments that SEED
+draws; each row has one of `electd exec` beside it, of the same run and seed. JOBS cells run at a time. It prints a line for
+each cell, and adds it to the file OUT. What is missing is said.
 """
 
 import concurrent.futures
@@ -35,7 +35,7 @@ def alone(tool):
     def found():
         at = now()
         latest = [job for job in times.jobs(tool.folder, 2) if job.times[-1] > at - 2]
-        return len(latest) == 1 and latest[0].begin < at - 2 < at - times.PAUSE < latest[0].times[-1] and latest[0].host
+        return len(latest) == 1 and latest[0].begin < at - 2 and at - times.PAUSE < latest[0].times[-1] and latest[0].host
     return tool.network[wait(f"one job of {tool.name}", found, 300)]
 
 
@@ -57,8 +57,8 @@ def try_once(tool, fault, chance):
 def cell(electd, row, beside, name, count):
     """All faults of a cell, on hosts of their own. The cell of `electd exec` is beside that of another row."""
     kind, fault = ROWS[row], FAULTS[name]
-    result = {"row": row, "beside": beside, "name": kind.name, "fault": name, "seed": SEED, "at": f"{datetime.datetime.now():%F %H:%M}",
-              "load": os.getloadavg()[0]}
+    result = {"row": row, "beside": beside, "name": kind.name, "fault": name, "seed": SEED, "load": os.getloadavg()[0],
+              "at": f"{datetime.datetime.now():%F %H:%M}"}
     if why := kind.without.get(name) or (name == "clock" and not LIBRARIES and "libfaketime is missing"):
         return {**result, "without": why}
     hosts = [*kind.hosts, kind.server] if kind.server else kind.hosts
@@ -79,7 +79,8 @@ def cell(electd, row, beside, name, count):
             return {**result, "failed": str(error), "tries": tries, "logs": logs}
         finally:
             fault.clean(network)
-    return {**result, "load_after": os.getloadavg()[0], "tries": tries, "jobs": [(job.host, job.token, job.begin, job.times[-1]) for job in found],
+    return {**result, "load_after": os.getloadavg()[0], "tries": tries,
+            "jobs": [(job.host, job.token, job.begin, job.times[-1]) for job in found],
             "disorder": times.disorder(found) if kind.has_tokens else None}
 
 
@@ -126,8 +127,10 @@ def main():
         if lacking := missing(*ROWS[row].needs):
             print(f"missing  {', '.join(lacking)}: {ROWS[row].name}")
             continue
-        cells += [(electd, each, row, fault, count) for fault in chosen("FAULT", FAULTS) for each in dict.fromkeys([row, "electd"])]
-    print("| tool | fault | two ran, at the longest | none ran, at the longest | tokens |\n|---|---|---|---|---|", flush=True)
+        beside = dict.fromkeys([row, "electd"])
+        cells += [(electd, each, row, fault, count) for fault in chosen("FAULT", FAULTS) for each in beside]
+    print("| tool | fault | two ran, at the longest | none ran, at the longest | tokens |")
+    print("|---|---|---|---|---|", flush=True)
     jobs = int(os.environ.get("JOBS") or 2)
     with concurrent.futures.ProcessPoolExecutor(jobs, initializer=end_with_parent) as pool, open(out, "a") as file:
         for done in concurrent.futures.as_completed([pool.submit(one, *each) for each in cells]):

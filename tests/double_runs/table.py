@@ -1,4 +1,4 @@
-"""Makes the tables of docs/double-runs.md of what main.py has written: table.py FILE. Of a cell that was run again the last run counts."""
+"""Makes the tables of docs/double-runs.md of what main.py wrote: table.py FILE. Of a cell the last run counts."""
 
 import json
 import sys
@@ -42,9 +42,10 @@ def table(cells, what):
 
 def main():
     cells = read(sys.argv[1])
-    for title, what in [("Two ran, at the longest", overlap), ("None ran, at the longest", gap), ("Tokens out of order", tokens)]:
+    ordered = dict(sorted(cells.items(), key=lambda item: (item[0][0], item[1]["row"] == "electd")))
+    for title, what in [("Two ran", overlap), ("None ran", gap), ("Tokens out of order", tokens)]:
         print(f"## {title}\n")
-        table(dict(sorted(cells.items(), key=lambda item: (item[0][0], item[1]["row"] == "electd"))), what)
+        table(ordered, what)
     loads = [load for result in cells.values() if "tries" in result for load in (result["load"], result["load_after"])]
     print(f"{sum('tries' in result for result in cells.values())} cells; load {min(loads):.0f} to {max(loads):.0f}")
 

@@ -14,7 +14,7 @@ class Tool:
     hosts = ["a", "b", "c"]
     # The host whose daemon decides, if it is the same for all.
     server = None
-    # How the command lines begin: of what holds the lock, of what decides on it, and of what else ends or keeps the job.
+    # How the command lines begin: of what holds the lock, of what decides on it, and of what else belongs to the tool.
     clients, daemons, others = [], [], []
     # Whether jobs get a token that grows.
     has_tokens = False
@@ -44,7 +44,8 @@ class Tool:
 
     def program(self, name, file, *words):
         """Runs one of the programs that hold a lock of a library."""
-        self.serve(name, shlex.join([PYTHON, f"{HERE}/programs/{file}", self.folder, *words]), PYTHONPATH=HERE, PYTHONDONTWRITEBYTECODE="1")
+        command = shlex.join([PYTHON, f"{HERE}/programs/{file}", self.folder, *words])
+        self.serve(name, command, PYTHONPATH=HERE, PYTHONDONTWRITEBYTECODE="1")
 
     def data(self, name):
         """The folder of what a host keeps, which may be a disk of its own."""

@@ -1,4 +1,4 @@
-"""Writes when the PostgreSQL of this host takes a write, with its timeline as the token: primary.py FOLDER ADDRESS TIMELINE.
+"""Writes when the PostgreSQL of this host takes a write, by its timeline: primary.py FOLDER ADDRESS TIMELINE.
 
 The last is the SQL of the timeline."""
 

@@ -1,6 +1,6 @@
 """Works while it holds a lock of redis-py: redis_lock.py FOLDER SERVER. There is no token.
 
-A thread extends it every 3 s. The work ends when that is refused, or 9 s after the last time that it was sent and granted."""
+A thread extends it every 3 s. The work ends when that is refused, or 9 s after the last question that was granted."""
 
 import os
 import sys

@@ -8,7 +8,8 @@ class Etcd(etcdctl.Lock):
     clients, others = ["electd exec"], ["electd guard"]
 
     def contend(self, host):
-        self.serve(host.name, f"electd exec --lock etcd://{self.places}/demo --restart always -- env -u LD_PRELOAD {self.job}")
+        url = f"etcd://{self.places}/demo"
+        self.serve(host.name, f"electd exec --lock {url} --restart always -- env -u LD_PRELOAD {self.job}")
 
 
 class Postgres(postgresql.Advisory):

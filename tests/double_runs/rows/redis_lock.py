@@ -1,4 +1,4 @@
-"""redis-py's Lock with one Redis, on a host of its own, which syncs each write as the documentation of such locks asks."""
+"""redis-py's Lock with one Redis, on a host of its own, which syncs each write as Redis' page on locks asks."""
 
 from tool import PYTHON, Tool
 
