@@ -1,8 +1,8 @@
 """The table of double runs: main.py ELECTD OUT. As root. `make double-runs` calls it.
 
-For each ROW and FAULT (words between commas; all without) the host of the job is harmed TIMES times, at moments that SEED
-draws; each row has one of `electd exec` beside it, of the same run and seed. JOBS cells run at a time. It prints a line for
-each cell, and adds it to the file OUT. What is missing is said.
+For each ROW and FAULT (words between commas; all without) the host of the job is harmed TIMES times, at moments that
+SEED draws; each row has one of `electd exec` beside it, of the same run and seed. JOBS cells run at a time. It prints a
+line for each cell, and adds it to the file OUT. What is missing is said.
 """
 
 import concurrent.futures
@@ -35,8 +35,20 @@ def alone(tool):
     def found():
         at = now()
         latest = [job for job in times.jobs(tool.folder, 2) if job.times[-1] > at - 2]
-        return len(latest) == 1 and latest[0].begin < at - 2 and at - times.PAUSE < latest[0].times[-1] and latest[0].host
+        is_alone = len(latest) == 1 and latest[0].begin < at - 2 and at - times.PAUSE < latest[0].times[-1]
+        return latest[0].host if is_alone else None
+
     return tool.network[wait(f"one job of {tool.name}", found, 300)]
+
+
+def end_strays(tool):
+    """Ends what still runs beside the latest job, as an operator would; whether there was something."""
+    found = False
+    while len(running := times.running(tool.folder, now())) > 1:
+        found = True
+        tool.end_strays(running[:-1])
+        time.sleep(2)
+    return found
 
 
 def try_once(tool, fault, chance):
@@ -49,9 +61,7 @@ def try_once(tool, fault, chance):
     wait(f"a job of {tool.name}", lambda: times.running(tool.folder, now()), 300)
     until = now()
     found = times.jobs(tool.folder)
-    running = times.running(tool.folder, until)
-    tool.end_strays(running[:-1])
-    return times.overlap(found, since, until), times.gap(found, since, until), len(running) > 1
+    return times.overlap(found, since, until), times.gap(found, since, until), end_strays(tool)
 
 
 def cell(electd, row, beside, name, count):

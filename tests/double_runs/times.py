@@ -13,7 +13,7 @@ Job = namedtuple("Job", "host pid begin token times")
 
 
 def jobs(folder, seconds=None):
-    """All jobs that wrote, in the order in which they began; of each all of it, or what it wrote in its last seconds."""
+    """All jobs that wrote, in the order in which they began; of each all that it wrote, or that of its last seconds."""
     found = []
     for name in os.listdir(folder):
         host, pid, begin, token = name.split("_")
