@@ -52,7 +52,7 @@ def end_strays(tool):
 
 
 def try_once(tool, fault, chance):
-    """Harms the host of the job. Returns how long two ran, how long none did, and whether a second one had to be ended."""
+    """All faults of a cell, on hosts of its own. A cell of `electd exec` is beside that of another row."""
     time.sleep(chance.uniform(0, 2))
     holder = alone(tool)
     since = now()
