@@ -52,7 +52,7 @@ def end_strays(tool):
 
 
 def try_once(tool, fault, chance):
-    """All faults of a cell, on hosts of its own. A cell of `electd exec` is beside that of another row."""
+    """Harms the host of the job: how long two ran, how long none did, and whether one had to be ended from outside."""
     time.sleep(chance.uniform(0, 2))
     holder = alone(tool)
     since = now()
