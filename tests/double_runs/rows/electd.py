@@ -8,7 +8,7 @@ FAILURE = "5s"
 
 class Exec(Tool):
     name = "electd exec"
-    clients, daemons, others = ["electd exec"], ["electd run", "electd coroner"], ["electd guard"]
+    clients, daemons, others = ["electd exec"], ["electd run"], ["electd coroner", "electd guard"]
     has_tokens = True
 
     def begin(self):
