@@ -10,10 +10,10 @@ STOPPED, LASTING = 30, 20
 
 
 class Fault:
-    """One that is over at once."""
+    """What it means, and of which kinds of processes, or which way."""
 
-    def __init__(self, meaning):
-        self.meaning = meaning
+    def __init__(self, meaning, *kinds):
+        self.meaning, self.kinds = meaning, kinds
 
     def prepare(self, network):
         """Before the tool begins on these hosts."""
@@ -23,11 +23,7 @@ class Fault:
 
 
 class Killed(Fault):
-    """kill -9 of these kinds of processes, at a time."""
-
-    def __init__(self, meaning, *kinds):
-        super().__init__(meaning)
-        self.kinds = kinds
+    """kill -9 of these kinds of processes, one right after the other."""
 
     def harm(self, tool, holder, chance):
         places = {kind: tool.decides(holder) if kind == "daemons" else holder for kind in self.kinds}
@@ -39,10 +35,6 @@ class Killed(Fault):
 
 class Stopped(Fault):
     """SIGSTOP, and SIGCONT later, of these kinds on the host of the job; without a kind, of all processes there."""
-
-    def __init__(self, meaning, *kinds):
-        super().__init__(meaning)
-        self.kinds = kinds
 
     def harm(self, tool, holder, chance):
         pids = tool.processes(holder, *self.kinds)
@@ -59,16 +51,12 @@ class Stopped(Fault):
 
 
 class Cut(Fault):
-    """The switch loses what the host sends, what it gets, or both."""
-
-    def __init__(self, meaning, way):
-        super().__init__(meaning)
-        self.way = way
+    """The switch loses what the host sends, what it gets, or, without a way, both."""
 
     def harm(self, tool, holder, chance):
-        holder.cable(False) if self.way == "both" else holder.loses(self.way)
+        holder.loses(*self.kinds) if self.kinds else holder.cable(False)
         time.sleep(LASTING)
-        holder.cable(True) if self.way == "both" else holder.loses("nothing")
+        holder.loses("nothing") if self.kinds else holder.cable(True)
 
 
 class Jumped(Fault):
@@ -92,19 +80,15 @@ class Hung(Fault):
             os.makedirs(f"{host.folder}/data")
             host.run("mount", "-o", "loop", image, f"{host.folder}/data")
 
-    def set(self, host, how):
-        host.run("fsfreeze", how, f"{host.folder}/data", check=False)
-
     def harm(self, tool, holder, chance):
         host = tool.decides(holder)
-        self.set(host, "--freeze")
+        host.run("fsfreeze", "--freeze", f"{host.folder}/data")
         time.sleep(LASTING)
-        self.set(host, "--unfreeze")
+        host.run("fsfreeze", "--unfreeze", f"{host.folder}/data")
 
     def clean(self, network):
         for host in network.hosts.values():
-            if host.init:
-                self.set(host, "--unfreeze")
+            host.run("fsfreeze", "--unfreeze", f"{host.folder}/data", check=False)
 
 
 FAULTS = {
@@ -115,7 +99,7 @@ FAULTS = {
     "stop-all": Stopped("SIGSTOP for 30 s of all of the tool on the job's host, but not of the job",
                         "clients", "daemons", "others"),
     "stop-host": Stopped("SIGSTOP for 30 s of all processes of the job's host, the job too"),
-    "cut": Cut("the network of the job's host is cut for 20 s", "both"),
+    "cut": Cut("the network of the job's host is cut for 20 s"),
     "cut-sent": Cut("for 20 s all is lost that the job's host sends", "sent"),
     "cut-got": Cut("for 20 s all is lost that is sent to the job's host", "got"),
     "clock": Jumped("the wall clocks of the job's host and of what decides are an hour ahead for 20 s"),
