@@ -1,4 +1,4 @@
-"""Makes the tables of docs/double-runs.md of what main.py wrote: table.py FILE. Of a cell the last run counts."""
+"""Makes the tables of docs/double-runs.md of what main.py wrote: table.py FILE. Of a cell that ran again all runs count."""
 
 import json
 import sys
@@ -12,7 +12,10 @@ def read(path):
     with open(path) as file:
         for result in map(json.loads, file):
             if "failed" not in result:
-                cells[result["beside"], result["name"], result["fault"]] = result
+                known = cells.setdefault((result["beside"], result["name"], result["fault"]), result)
+                if known is not result and "tries" in result:
+                    known["tries"] += result["tries"]
+                    known["disorder"] = None if known["disorder"] is None else known["disorder"] + result["disorder"]
     return cells
 
 

@@ -28,7 +28,8 @@ vrrp_instance demo {{
 class Notify(Tool):
     name, needs = "keepalived, notify scripts", ["keepalived", "start-stop-daemon"]
     daemons = ["keepalived"]
-    without = {"client": "it has none", "stop-client": "it has none", "all": "as `daemon`", "disk": "it writes nothing"}
+    without = {"client": "it has none", "stop-client": "it has none", "all": "as `daemon`", "disk": "it writes nothing",
+               "clock": "with libfaketime it ran no script"}
 
     def begin(self):
         program, words = self.job.split(" ", 1)
