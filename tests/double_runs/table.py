@@ -1,4 +1,4 @@
-"""Makes the tables of docs/double-runs.md of what main.py wrote: table.py FILE. Of a cell that ran again all runs count."""
+"""Makes the tables of docs/double-runs.md of what main.py wrote: table.py FILE. All runs of a cell count."""
 
 import json
 import sys
