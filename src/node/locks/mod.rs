@@ -11,7 +11,6 @@ mod named;
 mod order;
 mod orders;
 mod outlook;
-mod parcels;
 mod periods;
 mod rebalance;
 pub(super) mod request;

@@ -188,7 +188,7 @@ mod tests {
         let member = Member { id, name: "a".to_owned(), address, admin: None, role };
         let version = Version { epoch: Epoch(3), counter: 7 };
         let list = MemberList::new(version, vec![member]);
-        let name = |text| LockName::new(text).unwrap();
+        let name = |text: &str| LockName::new(text).unwrap();
         let by = Life { member: id, incarnation: Incarnation(1) };
         let take = |text| TableChange::Take { name: name(text), by };
         let once = OncePer::new(Duration::from_secs(60), Duration::ZERO, false).unwrap();

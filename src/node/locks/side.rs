@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use log::debug;
 use parking_lot::RwLock;
 
 use super::forgotten::ForgottenRuns;
@@ -15,7 +16,6 @@ use super::named::WantedName;
 use super::order::LockOrder;
 use super::orders::{LockOrders, MOST_ORDERS};
 use super::outlook::{DurableRounds, election_view};
-use super::parcels::Parcels;
 use super::request::{LockRefused, LockRequest};
 use super::seen::LocksSeen;
 
@@ -23,6 +23,7 @@ use crate::config::LocksConfig;
 use crate::core::Core;
 use crate::core::durable::Durable;
 use crate::core::locks::member::{LockInput, LockMember};
+use crate::core::locks::parcels::Parcels;
 use crate::core::locks::table::{Life, LockName};
 use crate::core::locks::word::LockWord;
 use crate::core::settings::Quorum;
@@ -295,7 +296,12 @@ impl LockSide {
         word: LockWord,
         now: Time,
     ) -> Option<LockInput> {
-        match self.parcels.unpack((from, incarnation), word)? {
+        let word = self.parcels.unpack((from, incarnation), word);
+        let word = word.unwrap_or_else(|why| {
+            debug!("a table of locks that came in pieces is refused: {why}");
+            None
+        });
+        match word? {
             LockWord::Order { number, name, token } => {
                 let done = self.obey(&name, token, now);
                 self.pass_on(core, Some((from, LockWord::Ordered { number, done })), now);

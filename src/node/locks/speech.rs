@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::parcels::{Parcels, is_long};
 use crate::core::detector::ConnectionId;
+use crate::core::locks::parcels::{Parcels, is_long};
 use crate::core::locks::word::{LockWord, MOST_WORDS};
 use crate::core::message::{Envelope, Message};
 use crate::core::protocol::LOCKS;

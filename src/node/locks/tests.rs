@@ -158,7 +158,7 @@ fn no_more_orders_wait_than_may() {
         let (answer, answered) = crossbeam::channel::bounded(1);
         let (name, order, timeout) = (name(text), LockOrder::Move { to: "b".to_owned() }, LIMIT);
         let request = request::LockRequest::Order { name, order, timeout, answer };
-        held.events.send(crate::node::inbox::InboxEvent::Lock(request)).unwrap();
+        assert!(held.events.send(crate::node::inbox::InboxEvent::Lock(request)));
         answered
     };
     let waiting: Vec<_> = (0..orders::MOST_ORDERS).map(|at| order(&format!("n-{at}"))).collect();

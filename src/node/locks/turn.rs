@@ -101,8 +101,10 @@ impl LockSide {
 
     /// What members want, as far as this one knows.
     fn see_wishes(&mut self, wishes: Vec<(NodeId, Arc<LockWants>)>) {
-        type Wish = (NodeId, Arc<LockWants>);
-        let same = |(one, other): (&Wish, &Wish)| one.0 == other.0 && Arc::ptr_eq(&one.1, &other.1);
+        type MemberWish = (NodeId, Arc<LockWants>);
+        let same = |(one, other): (&MemberWish, &MemberWish)| {
+            one.0 == other.0 && Arc::ptr_eq(&one.1, &other.1)
+        };
         let before = &self.seen.wishes;
         if wishes.len() == before.len() && wishes.iter().zip(before).all(same) {
             return;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::runs::PeriodsNow;
+use self::heard::{HeardMember, PeriodsNow};
 use super::coordinator::TableCoordinator;
 use super::periods::{RunEnd, WallTime};
 use super::placing::{LockCandidate, LockWish, place};
@@ -39,20 +39,6 @@ impl ElectionView {
     pub fn leads(&self, own: NodeId) -> Option<Epoch> {
         self.leader.filter(|(leader, _)| *leader == own).map(|(_, epoch)| epoch)
     }
-}
-
-/// What the coordinator knows of another member.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct HeardMember {
-    life: Life,
-    heard: Time,
-    wants: Arc<LockWants>,
-    /// Under which number the member sent these.
-    number: u64,
-    /// The hash of what its configuration says of locks.
-    rules: u64,
-    released: BTreeMap<LockName, u64>,
-    periods: PeriodWants,
 }
 
 /// What a member does as long as it leads in one epoch.
@@ -272,4 +258,5 @@ impl Coordination {
     }
 }
 
+mod heard;
 mod runs;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::periods::PeriodRun;
 use super::table::{BadTable, LockHold, LockName, LockTable, TakingNote};
-use super::voter::{PromiseReport, TableRead};
-use super::word::{LockWants, LockWord};
+use super::voter::PromiseReport;
+use super::want::LockWants;
 use crate::core::membership::ListVersion;
 use crate::core::types::{Epoch, NodeId, Version};
 
@@ -20,38 +20,12 @@ pub const MOST_OF_PIECE: usize = 1_500;
 /// Of which word a table is part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TableWord {
-    /// Of [`LockWord::Store`].
+    /// Of `LockWord::Store`.
     Store,
-    /// Of [`LockWord::Done`].
+    /// Of `LockWord::Done`.
     Done,
-    /// Of [`LockWord::Table`].
+    /// Of `LockWord::Table`.
     Read { epoch: Epoch, promises: PromiseReport },
-}
-
-impl TableWord {
-    /// Of this word, and its table.
-    pub fn of(word: &LockWord) -> Option<(TableWord, &Arc<LockTable>)> {
-        Some(match word {
-            LockWord::Store { table } => (TableWord::Store, table),
-            LockWord::Done { table } => (TableWord::Done, table),
-            LockWord::Table { epoch, read } => {
-                let promises = read.promises.clone();
-                (TableWord::Read { epoch: *epoch, promises }, read.table.as_ref()?)
-            }
-            _ => return None,
-        })
-    }
-
-    /// The word, with this table.
-    pub fn with(self, table: Arc<LockTable>) -> LockWord {
-        match self {
-            TableWord::Store => LockWord::Store { table },
-            TableWord::Done => LockWord::Done { table },
-            TableWord::Read { epoch, promises } => {
-                LockWord::Table { epoch, read: TableRead { table: Some(table), promises } }
-            }
-        }
-    }
 }
 
 /// The place of a piece among all of them.

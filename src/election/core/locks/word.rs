@@ -9,6 +9,7 @@ use super::piece::{TablePiece, TableWord, WantsPiece};
 use super::recurring::PeriodWants;
 use super::table::{Life, LockName, LockTable};
 use super::voter::{PromiseReport, TableRead};
+pub use super::want::{LockWant, LockWants};
 use crate::core::membership::ListVersion;
 use crate::core::types::{Epoch, Incarnation, Version};
 
@@ -17,18 +18,6 @@ pub const MOST_WORDS: usize = 64;
 
 /// The most names that a word says were given back: the rest follows once the table says so of these.
 pub const MOST_RELEASED: usize = 500;
-
-/// How much a member wants a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LockWant {
-    /// How much work it is beside others.
-    pub weight: u32,
-    /// The greater is preferred.
-    pub prefer: u32,
-}
-
-/// The names that a member wants.
-pub type LockWants = BTreeMap<LockName, LockWant>;
 
 /// A message about locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -142,6 +131,32 @@ pub enum LockWord {
     Forget {
         name: LockName,
     },
+}
+
+impl TableWord {
+    /// Of this word, and its table.
+    pub fn of(word: &LockWord) -> Option<(TableWord, &Arc<LockTable>)> {
+        Some(match word {
+            LockWord::Store { table } => (TableWord::Store, table),
+            LockWord::Done { table } => (TableWord::Done, table),
+            LockWord::Table { epoch, read } => {
+                let promises = read.promises.clone();
+                (TableWord::Read { epoch: *epoch, promises }, read.table.as_ref()?)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The word, with this table.
+    pub fn with(self, table: Arc<LockTable>) -> LockWord {
+        match self {
+            TableWord::Store => LockWord::Store { table },
+            TableWord::Done => LockWord::Done { table },
+            TableWord::Read { epoch, promises } => {
+                LockWord::Table { epoch, read: TableRead { table: Some(table), promises } }
+            }
+        }
+    }
 }
 
 impl LockWord {

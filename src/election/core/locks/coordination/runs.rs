@@ -1,9 +1,10 @@
 //! What a coordinator does for names that are held once in each period.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{Coordination, ElectionView, HeardMember};
-use crate::core::locks::periods::{self, OncePer, PeriodRun, WallTime};
+use super::heard::{HeardMember, PeriodsNow};
+use super::{Coordination, ElectionView};
+use crate::core::locks::periods::{OncePer, WallTime};
 use crate::core::locks::table::{LockName, LockTable, MOST_RUNS, TableChange};
 use crate::core::locks::word::LockWord;
 use crate::core::planted::Fault;
@@ -11,15 +12,6 @@ use crate::core::types::{NodeId, Time};
 
 /// A run is forgotten within so many times `failure`, or not at all.
 const FORGETTING: u32 = 4;
-
-/// What counts of names that are held once in each period, made once for all that goes by it.
-pub struct PeriodsNow<'a> {
-    table: &'a LockTable,
-    /// What time it is, if that is known. (G14)
-    time: Option<WallTime>,
-    /// The periods that count for each name for which any candidate has some; none if the name is held like any other.
-    once: BTreeMap<&'a LockName, Option<OncePer>>,
-}
 
 impl Coordination {
     /// A word about runs came: a voter says what its clock shows, or an operator wants a run forgotten.
@@ -131,41 +123,5 @@ impl Coordination {
         };
         let forgotten = self.runs.forgets.keys().filter(is_over);
         ended.chain(forgotten.map(|name| TableChange::Forget { name: name.clone() })).collect()
-    }
-}
-
-impl PeriodsNow<'_> {
-    pub fn time(&self) -> Option<WallTime> {
-        self.time
-    }
-
-    /// Whether this member wants the name in the periods that count.
-    fn keeps(&self, known: &HeardMember, name: &LockName) -> bool {
-        let counts = self.once.get(name);
-        counts.is_none_or(|counts| known.periods.once.get(name).copied() == *counts)
-    }
-
-    /// Whether this member may hold the name now, if nobody does: one that is held once in each period only if its run is
-    /// due. (G13)
-    pub(super) fn may_hold(&self, known: &HeardMember, name: &LockName) -> bool {
-        let Some(Some(once)) = self.once.get(name) else { return self.keeps(known, name) };
-        let last = self.table.run(name);
-        let has_room = last.is_some() || self.table.runs().len() < MOST_RUNS;
-        let is_due = |now| periods::is_due(last, *once, now);
-        has_room && self.keeps(known, name) && self.time.is_some_and(is_due)
-    }
-
-    /// The runs for which these names are taken. (G13)
-    pub(super) fn begun(&self, placed: &[TableChange]) -> Vec<TableChange> {
-        let Some(now) = self.time else { return Vec::new() };
-        let begun = placed.iter().filter_map(|change| {
-            let TableChange::Take { name, by } = change else { return None };
-            let once = self.once.get(name).copied().flatten()?;
-            let until = periods::until(self.table.run(name), once, now);
-            // The change gives it the token of the taking.
-            let run = PeriodRun { once, until, token: 0, by: by.member, begun: now, end: None };
-            Some(TableChange::Begin { name: name.clone(), run })
-        });
-        begun.collect()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::core::locks::piece::{JoinedPieces, TablePiece, TableWord, WantsPiece, table_of};
-use crate::core::locks::table::LockTable;
+use crate::core::locks::table::{BadTable, LockTable};
 use crate::core::locks::word::LockWord;
 use crate::core::types::{Incarnation, NodeId, Version};
 
@@ -109,25 +109,28 @@ impl Parcels {
     }
 
     /// The word that came from this life of a member, if it was the last that was needed for it.
+    ///
+    /// # Errors
+    /// If its pieces are no table that a coordinator ever made.
     pub fn unpack(
         &mut self,
         (from, incarnation): (NodeId, Incarnation),
         word: LockWord,
-    ) -> Option<LockWord> {
+    ) -> Result<Option<LockWord>, BadTable> {
         let known = member(&mut self.members, from, incarnation);
         match word {
             LockWord::Wants { piece } => {
                 known.joined.add_wants(piece);
-                None
+                Ok(None)
             }
             LockWord::Want { number, wants, life, released, promises, rules, periods } => {
                 let wants = wants.or_else(|| known.joined.take_wants(number));
-                Some(LockWord::Want { number, wants, life, released, promises, rules, periods })
+                Ok(Some(LockWord::Want { number, wants, life, released, promises, rules, periods }))
             }
             LockWord::Piece { word, piece } => {
-                let table = self.table(from, piece)?;
+                let Some(table) = self.table(from, piece)? else { return Ok(None) };
                 self.has(from, table.version());
-                Some(word.with(table))
+                Ok(Some(word.with(table)))
             }
             word => {
                 match &word {
@@ -141,35 +144,30 @@ impl Parcels {
                     self.remember(&table);
                     self.has(from, table.version());
                 }
-                Some(word)
+                Ok(Some(word))
             }
         }
     }
 
     /// The table of which this is a piece, if it was the last that was needed for it.
-    fn table(&mut self, from: NodeId, piece: Arc<TablePiece>) -> Option<Arc<LockTable>> {
+    fn table(
+        &mut self,
+        from: NodeId,
+        piece: Arc<TablePiece>,
+    ) -> Result<Option<Arc<LockTable>>, BadTable> {
         let (version, is_last) = (piece.version, piece.place.is_last());
         if let Some(known) = self.remembered(version) {
-            return is_last.then_some(known);
+            return Ok(is_last.then_some(known));
         }
-        let joined = self.members.get_mut(&from)?.joined.table(Arc::unwrap_or_clone(piece))?;
-        let base = match joined.base {
-            Some(base) => self.remembered(base)?,
-            None => Arc::default(),
+        let Some(member) = self.members.get_mut(&from) else { return Ok(None) };
+        let Some(joined) = member.joined.table(Arc::unwrap_or_clone(piece)) else {
+            return Ok(None);
         };
-        match table_of(joined, &base) {
-            Ok(table) => {
-                let table = Arc::new(table);
-                self.remember(&table);
-                Some(table)
-            }
-            Err(why) => {
-                log::debug!(
-                    "the table {version} of locks, which came in pieces, is refused: {why}"
-                );
-                None
-            }
-        }
+        let base = joined.base.map_or(Some(Arc::default()), |base| self.remembered(base));
+        let Some(base) = base else { return Ok(None) };
+        let table = Arc::new(table_of(joined, &base)?);
+        self.remember(&table);
+        Ok(Some(table))
     }
 
     fn has(&mut self, member: NodeId, version: Version) {
@@ -274,14 +272,14 @@ mod tests {
             let (count, mut heard) = (words.len(), Vec::new());
             for (at, word) in words.into_iter().enumerate().filter(|(at, _)| arrives(*at)) {
                 assert!(is_long(&word) || at + 1 == count);
-                heard.extend(self.hears.unpack((id(1), LIFE), word));
+                heard.extend(self.hears.unpack((id(1), LIFE), word).unwrap());
             }
             (count, heard)
         }
 
         /// The other member has this table.
         fn answer(&mut self, version: Version) {
-            self.says.unpack((id(2), LIFE), LockWord::Stored { version });
+            self.says.unpack((id(2), LIFE), LockWord::Stored { version }).unwrap();
         }
     }
 
