@@ -297,11 +297,7 @@ impl LockSide {
         now: Time,
     ) -> Option<LockInput> {
         let word = self.parcels.unpack((from, incarnation), word);
-        let word = word.unwrap_or_else(|why| {
-            debug!("a table of locks that came in pieces is refused: {why}");
-            None
-        });
-        match word? {
+        match word.inspect_err(|why| debug!("a table of locks is refused: {why}")).ok()?? {
             LockWord::Order { number, name, token } => {
                 let done = self.obey(&name, token, now);
                 self.pass_on(core, Some((from, LockWord::Ordered { number, done })), now);
