@@ -179,7 +179,11 @@ impl Coordination {
             return;
         }
         if self.table.done().is_none() {
-            self.table.propose(Vec::new());
+            let is_wanted = self.members.values().any(|known| !known.wants.is_empty());
+            // Where nobody ever wanted anything there is nothing to hand on.
+            if is_wanted || !self.table.base().is_some_and(|base| base.is_bare()) {
+                self.table.propose(Vec::new());
+            }
             return;
         }
         if std::mem::take(&mut self.is_later) {

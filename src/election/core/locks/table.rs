@@ -195,6 +195,11 @@ impl LockTable {
         self.held.is_empty()
     }
 
+    /// Whether the table says nothing: nobody holds anything, and no run is known.
+    pub fn is_bare(&self) -> bool {
+        self.held.is_empty() && self.runs.is_empty()
+    }
+
     /// All names that somebody holds, in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&LockName, LockHold)> {
         self.held.iter().map(|(name, hold)| (name, *hold))
