@@ -23,7 +23,7 @@ DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
-.PHONY: help build install deb dist try-dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address bench-locks cargo rust-tools
+.PHONY: help build install deb dist try-dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec double-runs bench bench-job bench-address bench-locks cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -190,6 +190,11 @@ spec: $(TLA) ## check the specifications in TLA+: the rules hold, and each plant
 		echo "$$said" | grep -q "$$wanted" || { echo "$$model: not so: $$wanted"; echo "$$said"; exit 1; }; \
 		echo "$$model: $$(echo "$$said" | grep -o "$$wanted"), $$(echo "$$said" | grep "distinct states")"; \
 	done
+
+double-runs: export SEED := $(or $(SEED),1)
+double-runs: build ## measure how long two jobs run, of electd and of others' locks, as root: make double-runs [ROW=etcdctl] [FAULT=cut] [TIMES=5]
+	ROW=$(ROW) FAULT=$(FAULT) TIMES=$(TIMES) JOBS=$(JOBS) python3 -B tests/double_runs/main.py $(PROGRAM) target/double-runs.jsonl
+	@python3 -B tests/double_runs/table.py target/double-runs.jsonl
 
 bench: cargo ## measure the time from a leader's death to the next leader
 	$(CARGO) bench --bench failover

@@ -14,10 +14,14 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use crossbeam::channel::Select;
 use electd::config;
 use electd::node::leadership::Change;
 use electd::node::locks::{LockName, LockWant, WantedLock};
 use electd::node::{Node, now};
+
+/// How many names one thread follows.
+const NAMES: usize = 64;
 
 /// How often a job writes.
 const STEP: Duration = Duration::from_millis(10);
@@ -51,32 +55,46 @@ fn node(file: &Path, member: &str, names: &[&str]) -> Result<(), Box<dyn Error>>
     };
     let wanted = names.iter().map(want).collect::<Result<Vec<_>, _>>()?;
     println!("ready {}", now().0);
-    for lock in wanted {
-        thread::Builder::new().stack_size(64 * 1024).spawn(move || follow(&lock))?;
+    let mut wanted = wanted.into_iter().peekable();
+    while wanted.peek().is_some() {
+        let some: Vec<WantedLock> = wanted.by_ref().take(NAMES).collect();
+        thread::Builder::new().stack_size(64 * 1024).spawn(move || follow(&some))?;
     }
     loop {
         thread::park();
     }
 }
 
-/// Prints when the name is held, and when it is held no more.
-fn follow(lock: &WantedLock) {
-    let (changes, name) = (lock.changes(), lock.name());
-    let mut last = lock.leadership().map(|held| held.epoch());
-    if let Some(token) = last {
-        println!("held {name} {token} {}", now().0);
+/// Prints when each of these names is held, and when it is held no more.
+fn follow(locks: &[WantedLock]) {
+    let changes: Vec<_> = locks.iter().map(WantedLock::changes).collect();
+    let mut select = Select::new();
+    for changes in &changes {
+        select.recv(changes);
     }
-    for change in changes.iter() {
-        match change {
-            Change::Leading { epoch } if last != Some(epoch) => {
-                last = Some(epoch);
-                println!("held {name} {epoch} {}", now().0);
+    let mut last = vec![None; locks.len()];
+    let mut lines = Vec::new();
+    for (lock, last) in locks.iter().zip(&mut last) {
+        *last = lock.leadership().map(|held| held.epoch());
+        lines.extend(last.map(|token| format!("held {} {token} {}\n", lock.name(), now().0)));
+    }
+    loop {
+        // All that is there first: to print takes time.
+        print!("{}", std::mem::take(&mut lines).concat());
+        let _ = std::io::stdout().flush(); // whoever reads may have ended
+        select.ready();
+        for ((lock, changes), last) in locks.iter().zip(&changes).zip(&mut last) {
+            for change in changes.try_iter() {
+                let (what, token) = match change {
+                    Change::Leading { epoch } if *last != Some(epoch) => {
+                        *last = Some(epoch);
+                        ("held", epoch)
+                    }
+                    Change::NotLeading => ("lost", last.take().unwrap_or_default()),
+                    _ => continue,
+                };
+                lines.push(format!("{what} {} {token} {}\n", lock.name(), now().0));
             }
-            Change::NotLeading => {
-                let token = last.take().unwrap_or_default();
-                println!("lost {name} {token} {}", now().0);
-            }
-            _ => {}
         }
     }
 }

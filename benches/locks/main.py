@@ -5,7 +5,7 @@
 
 WHAT is some of: idle, kill, cut (names that programs hold which embed a member), jobs (commands of `electd exec --lock`), etcd,
 keepalived, zookeeper (the same beside others, where they are installed: zookeeper with kazoo). Without it, all.
-NAMES="1 1000" is how many names, RUNS=10 how many hosts are killed, JOBS=60 how many commands. Each line that it prints is
+NAMES="1 1000 10000" is how many names, RUNS=10 how many hosts are killed, JOBS=60 how many commands. Each line that it prints is
 JSON, with the load of the machine.
 """
 
@@ -22,12 +22,12 @@ import others
 from hosts import Hosts, await_, cluster, now
 
 ELECTD, HOLDER = sys.argv[1:3]
-NAMES = [int(number) for number in os.environ.get("NAMES", "1 1000 2000").split()]
+NAMES = [int(number) for number in os.environ.get("NAMES", "1 1000 10000").split()]
 RUNS = int(os.environ.get("RUNS", "10"))
 JOBS = int(os.environ.get("JOBS", "60"))
 
-# The most names that one member wants.
-MOST = 1024
+# Up to so many names each member wants all.
+MOST = 1000
 
 
 def show(what, **figures):

@@ -33,9 +33,7 @@ pub fn ready<H: Handle>(handle: &H) -> Response {
 
 /// The status, with the code that says whether this holds.
 fn judged<H: Handle>(handle: &H, holds: fn(&Status) -> bool) -> Response {
-    let locks = handle.locks();
-    let (locks_unheld, locks_version) = (locks.unheld(), locks.version);
-    let status = Status { locks_unheld, locks_version, ..handle.status() };
+    let status = handle.status();
     Response::json(if holds(&status) { 200 } else { 503 }, &status)
 }
 

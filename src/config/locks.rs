@@ -33,6 +33,11 @@ impl Default for LocksConfig {
 }
 
 impl LocksConfig {
+    /// Whether any name is to be held where another is.
+    pub(crate) fn has_followers(&self) -> bool {
+        self.declared.values().any(|lock| lock.with.is_some())
+    }
+
     /// What the coordinator goes by.
     #[must_use]
     pub fn rules(&self) -> LockRules {

@@ -17,12 +17,14 @@ mod etcd;
 mod failure;
 #[allow(dead_code)]
 mod line;
+mod pace;
 #[cfg_attr(not(feature = "postgres"), path = "absent.rs")]
 mod postgres;
 #[allow(dead_code)]
 mod secret;
 mod url;
 
+pub use pace::{EnginePace, holder, host};
 pub use url::EngineUrl;
 
 /// Why an engine does not do what it was asked.

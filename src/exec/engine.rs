@@ -5,8 +5,6 @@
 //! was sent, by the node's clock, and is 9/11 of the time that the engine was asked for, as of a lease between members: the
 //! clocks of both may go apart by so much. The guard of a job goes by that, whatever becomes of this process.
 
-mod pace;
-
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
@@ -21,7 +19,7 @@ use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, memfd_create};
 use uuid::Uuid;
 
-pub use pace::{EnginePace, holder, host};
+pub use electd_engine::{EnginePace, holder, host};
 
 use super::equipment::Equipment;
 use super::leader::Leader;

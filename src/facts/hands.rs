@@ -45,31 +45,33 @@ impl ComparedTables {
     pub fn take(&mut self, done: &DoneTable, own: NodeId) -> Vec<LockChange> {
         let Some(last) = self.last.replace(done.table.clone()) else { return Vec::new() };
         let mut changes = Vec::new();
-        for (name, hold) in last.iter() {
-            let next = done.table.get(name);
-            if next.is_some_and(|next| next.token == hold.token) {
-                continue;
+        let (held, freed) = done.table.differing(&last);
+        let freed = freed.into_iter().map(|name| (name, None));
+        for (name, next) in freed.chain(held.into_iter().map(|(name, hold)| (name, Some(hold)))) {
+            if let Some(hold) = last.get(&name) {
+                self.ended(&name, hold, &last, done);
             }
-            let end = end_of(hold, &last, done);
-            let silence = match end {
-                HoldEnd::GaveBack => None,
-                HoldEnd::Died | HoldEnd::Silent => done.silent.get(&hold.by.member),
-            };
-            let silence = silence.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(0));
-            self.free.insert(name.clone(), done.at_ms.saturating_sub(silence));
-            let holder = done.list.name(hold.by.member);
-            let before = HolderBefore::new(holder, hold.token, done.at_ms, end);
-            self.before.insert(name.clone(), before);
-            changes.push(self.change(name, next, done, own));
-        }
-        for (name, hold) in done.table.iter().filter(|(name, _)| last.get(name).is_none()) {
-            changes.push(self.change(name, Some(hold), done, own));
+            changes.push(self.change(&name, next, done, own));
         }
         if self.before.len() > 2 * MOST_NAMES {
             self.before.retain(|name, _| done.table.get(name).is_some());
             self.free.clear(); // how long those were free is not known any more
         }
         changes
+    }
+
+    /// The holder of this name lost it.
+    fn ended(&mut self, name: &LockName, hold: LockHold, last: &LockTable, done: &DoneTable) {
+        let end = end_of(hold, last, done);
+        let silence = match end {
+            HoldEnd::GaveBack => None,
+            HoldEnd::Died | HoldEnd::Silent => done.silent.get(&hold.by.member),
+        };
+        let silence = silence.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(0));
+        self.free.insert(name.clone(), done.at_ms.saturating_sub(silence));
+        let holder = done.list.name(hold.by.member);
+        let before = HolderBefore::new(holder, hold.token, done.at_ms, end);
+        self.before.insert(name.clone(), before);
     }
 
     fn change(

@@ -2,8 +2,7 @@
 //! can be asked at any instant whether it still holds, and a hold that delays its release.
 
 use std::sync::Arc;
-use std::sync::Weak;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::RwLock;
@@ -14,9 +13,14 @@ pub use super::running::Hold;
 use crate::core::settings::{Quorum, Settings};
 use crate::core::types::Time;
 use crate::core::{Core, Phase, bounds};
+use term::TermListener;
+pub(crate) use term::{Renewed, SharedTerm, Term};
 
 /// How many changes may wait for one receiver; a receiver that is slower misses the later ones.
 const CHANGES: usize = 1024;
+
+/// The same of a name: there may be thousands.
+const CHANGES_OF_A_NAME: usize = 16;
 
 /// A change of the leadership, as a receiver gets it.
 ///
@@ -68,19 +72,9 @@ pub enum Change {
 #[derive(Clone, Debug)]
 pub struct Leadership {
     epoch: u64,
-    /// The end of it, in nanoseconds of CLOCK_BOOTTIME; 0 once it has ended.
-    until: Arc<AtomicU64>,
-    /// For how long a renewal is valid, in nanoseconds; 0 if that is unknown.
-    renewal: Arc<AtomicU64>,
-    /// The listeners to renewals, each until it is dropped.
-    listeners: Arc<RwLock<Vec<Weak<dyn Renewed>>>>,
-}
-
-/// Hears of each renewal of a leadership, on the thread that learns of it: the election thread, as a rule. It must not wait.
-pub(crate) trait Renewed: std::fmt::Debug + Send + Sync {
-    /// The leadership ends then unless it is renewed again; a renewal is valid for this long, if that
-    /// is known.
-    fn renewed(&self, until: Time, renewal: Option<Duration>);
+    /// Whether it has ended.
+    is_over: Arc<AtomicBool>,
+    term: Arc<SharedTerm>,
 }
 
 impl Leadership {
@@ -110,18 +104,14 @@ impl Leadership {
     /// ```
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        clock::now().0 < self.until.load(Ordering::Acquire)
+        clock::now() < self.until()
     }
 
     /// Calls this for each renewal from now on, until it is dropped, and immediately with the present
     /// end of the leadership.
     pub(crate) fn tell(&self, whom: &Arc<impl Renewed + 'static>) {
-        let weak: Weak<dyn Renewed> = Arc::downgrade(whom) as _;
-        // No more is done under the lock: the election thread may be about to read it.
-        let mut listeners = self.listeners.write();
-        listeners.retain(|whom| whom.strong_count() > 0);
-        listeners.push(weak);
-        drop(listeners);
+        self.term
+            .add(TermListener { is_over: self.is_over.clone(), whom: Arc::downgrade(whom) as _ });
         loop {
             let until = self.until();
             whom.renewed(until, self.renewal());
@@ -134,13 +124,14 @@ impl Leadership {
 
     /// When the leadership ends if it is not renewed.
     pub(crate) fn until(&self) -> Time {
-        Time(self.until.load(Ordering::Acquire))
+        // First the time, which may be that of the next leadership already once this one is over.
+        let until = self.term.until();
+        if self.is_over.load(Ordering::Acquire) { Time(0) } else { until }
     }
 
     /// For how long a renewal is good at most, as the timings are now; none where the node did not say so.
     pub(crate) fn renewal(&self) -> Option<Duration> {
-        let renewal = Duration::from_nanos(self.renewal.load(Ordering::Acquire));
-        (!renewal.is_zero()).then_some(renewal)
+        self.term.renewal()
     }
 
     /// How long the leadership holds if it is not renewed; zero once it has ended.
@@ -154,35 +145,8 @@ impl Leadership {
     /// ```
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        Time(self.until.load(Ordering::Acquire)).since(clock::now())
+        self.until().since(clock::now())
     }
-}
-
-/// A leader's view of its leadership at one instant.
-pub(crate) struct Term {
-    /// The epoch that it leads in.
-    pub epoch: u64,
-    /// Until when that holds.
-    pub until: Time,
-    /// For how long a renewal is good, if that is known.
-    pub renewal: Option<Duration>,
-    /// The instant.
-    pub now: Time,
-}
-
-impl Term {
-    /// For how long a renewal is valid from now on. If a reload made that longer, the older time counts
-    /// until the first renewal with the new one; otherwise a job would be ended as if that renewal were
-    /// overdue.
-    fn renewal_after(&self, present: &Leadership) -> u64 {
-        let (older, newer) = (present.renewal.load(Ordering::Acquire), nanos(self.renewal));
-        let left = nanos(Some(self.until.since(self.now)));
-        if newer > older && left < newer - newer / 4 { older } else { newer }
-    }
-}
-
-fn nanos(time: Option<Duration>) -> u64 {
-    time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// For how long a heartbeat is valid: 9/11 of the lease; without a majority, the time after which a
@@ -199,15 +163,23 @@ fn renewal(settings: &Settings) -> Duration {
 pub struct Feed {
     present: RwLock<Option<Leadership>>,
     changes: Fanout<Change>,
+    term: Arc<SharedTerm>,
 }
 
 impl Default for Feed {
     fn default() -> Feed {
-        Feed { present: RwLock::default(), changes: Fanout::new(CHANGES) }
+        let (present, term) = (RwLock::default(), Arc::default());
+        Feed { present, changes: Fanout::new(CHANGES), term }
     }
 }
 
 impl Feed {
+    /// Of one of many names, whose term is this.
+    pub(crate) fn of_name(term: &Arc<SharedTerm>) -> Feed {
+        let (present, term) = (RwLock::default(), term.clone());
+        Feed { present, changes: Fanout::new(CHANGES_OF_A_NAME), term }
+    }
+
     /// The present leadership of this member.
     pub fn leadership(&self) -> Option<Leadership> {
         self.present.read().clone().filter(Leadership::is_valid)
@@ -241,29 +213,34 @@ impl Feed {
 
     /// Takes over the epoch that this member leads in, and until when that holds; none if it does not lead.
     pub(crate) fn show(&self, leading: Option<Term>) {
-        let before = self.present.upgradable_read();
-        match (&*before, &leading) {
-            (Some(present), Some(term)) if present.epoch == term.epoch => {
-                present.renewal.store(term.renewal_after(present), Ordering::Release);
-                present.until.store(term.until.0, Ordering::Release);
-                for whom in present.listeners.read().iter().filter_map(Weak::upgrade) {
-                    whom.renewed(term.until, present.renewal());
-                }
-                return;
+        let before = self.present.read().as_ref().map(|present| present.epoch);
+        match &leading {
+            Some(term) if before == Some(term.epoch) => return self.term.renew(term),
+            Some(term) => {
+                self.lead(None);
+                self.term.begin(term);
             }
-            (Some(present), _) => present.until.store(0, Ordering::Release),
-            (None, None) => return,
-            (None, Some(_)) => {}
+            None => {}
         }
-        let leadership = leading.map(|term| Leadership {
-            epoch: term.epoch,
-            until: Arc::new(AtomicU64::new(term.until.0)),
-            renewal: Arc::new(AtomicU64::new(nanos(term.renewal))),
-            listeners: Arc::default(),
-        });
+        self.lead(leading.map(|term| term.epoch));
+    }
+
+    /// Takes over the epoch alone, for as long as its term says.
+    pub(crate) fn lead(&self, epoch: Option<u64>) {
+        let before = self.present.upgradable_read();
+        if before.as_ref().map(|present| present.epoch) == epoch {
+            return;
+        }
+        if let Some(present) = &*before {
+            present.is_over.store(true, Ordering::Release);
+        }
+        let (is_over, term) = (Arc::default(), self.term.clone());
+        let leadership = epoch.map(|epoch| Leadership { epoch, is_over, term });
         *parking_lot::RwLockUpgradableReadGuard::upgrade(before) = leadership;
     }
 }
+
+mod term;
 
 #[cfg(all(test, feature = "cli"))]
 mod tests {
@@ -329,6 +306,34 @@ mod tests {
         assert!(feed.leadership().is_none(), "its time is over already");
     }
 
+    #[test]
+    fn a_name_that_is_lost_stays_so_when_the_others_are_renewed() {
+        let (term, begin) = (Arc::<SharedTerm>::default(), clock::now());
+        let feeds = [(); 2].map(|()| Feed::of_name(&term));
+        let renew = |left| {
+            let (until, renewal) = (begin + seconds(left), Some(seconds(60)));
+            term.renew(&Term { epoch: 0, until, renewal, now: begin });
+            (until, renewal, true)
+        };
+        let first = renew(60);
+        feeds.iter().for_each(|feed| feed.lead(Some(7)));
+        let [lost, held] = feeds.each_ref().map(|feed| feed.leadership().unwrap());
+        let listeners = [&lost, &held].map(|leadership| {
+            let (leadership, heard) = (leadership.clone(), Default::default());
+            Arc::new(Listener { leadership, heard })
+        });
+        lost.tell(&listeners[0]);
+        held.tell(&listeners[1]);
+        feeds[0].lead(None);
+        let second = renew(90);
+        assert!(!lost.is_valid() && feeds[0].leadership().is_none());
+        assert!(held.is_valid() && held.until() == second.0);
+        let heard = listeners.map(|listener| listener.heard.lock().clone());
+        assert_eq!(heard, [vec![first], vec![first, second]]);
+        feeds[0].lead(Some(8));
+        assert!(!lost.is_valid() && feeds[0].leadership().is_some_and(|it| it.epoch() == 8));
+    }
+
     /// What a listener heard, and whether the list of listeners was free meanwhile.
     #[derive(Debug)]
     struct Listener {
@@ -338,7 +343,7 @@ mod tests {
 
     impl Renewed for Listener {
         fn renewed(&self, until: Time, renewal: Option<Duration>) {
-            let is_free = self.leadership.listeners.try_read().is_some();
+            let is_free = self.leadership.term.is_free();
             self.heard.lock().push((until, renewal, is_free));
         }
     }
@@ -367,7 +372,7 @@ mod tests {
         drop(one);
         show(95);
         leadership.tell(&listener());
-        assert_eq!(leadership.listeners.read().len(), 2, "the first is forgotten");
+        assert_eq!(leadership.term.listeners(), 2, "the first is forgotten");
     }
 
     #[test]

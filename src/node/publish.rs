@@ -29,6 +29,7 @@ use super::locks::{LockName, Urls};
 use super::members::only_lags;
 use super::problems::Sight;
 
+use super::status::Status;
 use super::words;
 use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
@@ -359,9 +360,11 @@ impl Published {
         view
     }
 
-    /// How many locks each member holds.
-    pub fn locks_held(&self) -> BTreeMap<String, u64> {
-        self.locks.read().held(&self.members())
+    /// The status, with how many locks there are: no view of each of them is made for that.
+    pub fn with_locks(&self, status: Status) -> Status {
+        let (seen, list) = (self.locks_seen(), self.members());
+        let (locks_held, locks_unheld) = (seen.held(&list), seen.unheld());
+        Status { locks_held, locks_unheld, locks_version: seen.version(), ..status }
     }
 
     /// The leader that this member names.

@@ -308,7 +308,7 @@ impl NodeHandle {
 
 impl Handle for NodeHandle {
     fn status(&self) -> Status {
-        Status { locks_held: self.published.locks_held(), ..self.published.status() }
+        self.published.with_locks(self.published.status())
     }
 
     fn flags(&self) -> ClusterFlags {

@@ -175,6 +175,13 @@ class Host:
         """Whether the switch carries what this host sends and gets. The host sees no difference."""
         sh("bridge", "-n", self.network.switch, "link", "set", "dev", f"port{self.number}", "state", "3" if carries else "0")
 
+    def loses(self, way):
+        """The switch loses what this host sends ("sent"), or what is sent to it ("got"), until this is called with "nothing"."""
+        port, table = f"port{self.number}", f"bridge port{self.number}"
+        rule = {"sent": f"iifname {port} drop", "got": f"oifname {port} drop", "nothing": ""}[way]
+        sh("ip", "netns", "exec", self.network.switch, "nft", "-f", "-", input=f"add table {table}\ndelete table {table}\n"
+           f"table {table} {{\nchain cut {{ type filter hook forward priority 0; policy accept;\n{rule}\n}}\n}}\n")
+
     def inside(self, *words):
         return ["nsenter", f"--target={self.init}", "--root", "--mount", "--uts", "--ipc", "--pid", "--net", "env", "-C", HERE, *words]
 

@@ -22,6 +22,14 @@ PARAMETERS = {"wal_log_hints": "on", "wal_keep_size": "1GB", "checkpoint_timeout
 FILE = "/etc/patroni.json"
 
 
+def etcd(host, hosts, data="/var/lib/etcd/demo"):
+    """The command of a member of an etcd of these hosts."""
+    peers = ",".join(f"{each.name}=http://{each.address}:2380" for each in hosts)
+    client, peer = (f"http://{host.address}:{port}" for port in [2379, 2380])
+    return (f"etcd --name {host.name} --data-dir {data} --listen-client-urls {client} --advertise-client-urls {client}"
+            f" --listen-peer-urls {peer} --initial-advertise-peer-urls {peer} --initial-cluster {peers}")
+
+
 def configuration(host):
     """Patroni's file. A commit needs one other host, as with electd."""
     user = {"username": "postgres"}
@@ -44,13 +52,11 @@ class Patroni(Recipe):
     def __init__(self, network):
         self.network, self.members, self.node = network, NAMES, "/usr/bin/python3 /usr/bin/patroni"
         self.services = {name: [] for name in network.hosts}
-        peers = ",".join(f"{name}=http://{network[name].address}:2380" for name in NAMES)
-        for host in (network[name] for name in NAMES):
+        hosts = [network[name] for name in NAMES]
+        for host in hosts:
             host.write(FILE, json.dumps(configuration(host)).encode())
-            client, peer = (f"http://{host.address}:{port}" for port in [2379, 2380])
             self.services[host.name] = [
-                f"etcd --name {host.name} --data-dir /var/lib/etcd/demo --listen-client-urls {client} --advertise-client-urls {client}"
-                f" --listen-peer-urls {peer} --initial-advertise-peer-urls {peer} --initial-cluster {peers}",
+                etcd(host, hosts),
                 f"setpriv --reuid=postgres --regid=postgres --init-groups patroni {FILE}"]
         with open("examples/postgresql/haproxy.cfg") as file:
             balancer = file.read().replace("/leader", "/primary").replace("7201", "8008")
@@ -71,4 +77,5 @@ def main():
         print(f"{acknowledged} commits acknowledged, none lost, never two primaries; {figures(outages)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

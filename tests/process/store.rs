@@ -53,7 +53,7 @@ fn a_link_to_a_device_is_not_read() {
 fn a_state_larger_than_any_is_not_read() {
     let (cluster, path) = without("state.json");
     File::create(path).unwrap().set_len(1 << 40).unwrap();
-    is_refused(&cluster, 65, "is damaged: it has more than 1048576 bytes");
+    is_refused(&cluster, 65, "is damaged: it has more than 2097152 bytes");
 }
 
 #[story]

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::codec::DecodeError;
 use super::frame::MAX_FRAME;
-use super::locks::MOST_NOTED;
 use super::samples::{certificate, envelope, every_message, every_outcome, every_rejection, hello};
+use super::tables::MOST_NOTED;
 use super::{
     Frame, Opening, Reply, decode_message, decode_opening, decode_reply, encode_dead, encode_hello,
     encode_message, encode_rejection, encode_welcome, read_frame,
@@ -132,7 +132,7 @@ fn keeps_to_bounds(key: &str, value: &Value) {
             list.iter().for_each(|value| keeps_to_bounds(key, value));
             let most = match key {
                 "removed" => MOST_REMOVED,
-                "held" | "wants" | "released" | "once" | "ended" | "differ" => MOST_NAMES,
+                "held" | "wants" | "released" | "once" | "ended" | "differ" | "freed" => MOST_NAMES,
                 "noted" | "notes" | "to" => MOST_NOTED,
                 _ => MOST_MEMBERS,
             };

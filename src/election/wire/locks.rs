@@ -1,129 +1,25 @@
-//! The JSON of words about locks, and of the table, which a voter's disk holds in the same form.
-//!
-//! A table is judged whole as it is read: its names, their number, and whether a coordinator can have made it.
+//! The JSON of words about locks.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bounds::{at_most, bounded, bounded_if_any, nanos};
-use super::runs::{EndForm, OncePerForm, RunForm, ended_of, ends, runs_of};
+use super::runs::{EndForm, OncePerForm, ended_of, ends};
+use super::tables::{NumberForm, WantsForm};
 use crate::core::locks::periods::WallTime;
-use crate::core::locks::recurring::PeriodWants;
-use crate::core::locks::table::{
-    Life, LockHold, LockName, LockTable, MOST_NAMES, MOST_RUNS, TakingNote,
-};
+use crate::core::locks::piece::{TablePiece, TableWord, WantsPiece};
+use crate::core::locks::recurring::{MOST_ONCE, PeriodWants};
+use crate::core::locks::table::{Life, LockName, LockTable};
 use crate::core::locks::voter::{PromiseReport, TableRead};
-use crate::core::locks::word::{LockWant, LockWants, LockWord};
-use crate::core::membership::{ListVersion, MOST_MEMBERS, MOST_REMOVED};
+use crate::core::locks::word::{LockWants, LockWord, MOST_RELEASED};
+use crate::core::membership::{ListVersion, MOST_MEMBERS};
 use crate::core::types::{Epoch, Incarnation, NodeId, Version};
-
-/// The most members that a table notes: all of a list, and all that it remembers as removed.
-pub(super) const MOST_NOTED: usize = MOST_MEMBERS + MOST_REMOVED;
 
 /// The most lives that a voter supports: those of a member that restarts again and again run out.
 const MOST_LIVES: usize = 4 * MOST_MEMBERS;
-
-impl Serialize for LockName {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.as_str().serialize(to)
-    }
-}
-
-impl<'de> Deserialize<'de> for LockName {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LockName, D::Error> {
-        LockName::new(&Cow::<str>::deserialize(from)?).map_err(D::Error::custom)
-    }
-}
-
-/// The form of a table. A member is named once; holds and notes say its place among the members.
-#[derive(Serialize, Deserialize)]
-struct TableForm {
-    version: Version,
-    list: ListVersion,
-    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
-    noted: Vec<NodeId>,
-    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
-    held: Vec<(LockName, u32, Incarnation, NumberForm)>,
-    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NOTED>")]
-    notes: Vec<(u32, Incarnation, Version)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "at_most::<_, _, _, MOST_RUNS>")]
-    runs: Vec<RunForm>,
-}
-
-/// What a member wants: names, each with its weight and its preference.
-#[derive(Serialize, Deserialize)]
-struct WantsForm(
-    #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")] Vec<(LockName, u32, u32)>,
-);
-
-impl From<&LockWants> for WantsForm {
-    fn from(wants: &LockWants) -> WantsForm {
-        let form = |(name, want): (&LockName, &LockWant)| (name.clone(), want.weight, want.prefer);
-        WantsForm(wants.iter().map(form).collect())
-    }
-}
-
-impl From<WantsForm> for LockWants {
-    fn from(WantsForm(wants): WantsForm) -> LockWants {
-        let want = |(name, weight, prefer)| (name, LockWant { weight, prefer });
-        wants.into_iter().map(want).collect()
-    }
-}
-
-/// A number that is never above the greatest.
-#[derive(Serialize, Deserialize)]
-struct NumberForm(#[serde(deserialize_with = "bounded")] u64);
-
-impl Serialize for LockTable {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let members: Vec<NodeId> = self.notes().map(|(member, _)| member).collect();
-        // A note is there for each holder; were it not, the place would be none, and the table refused.
-        let place = |member: NodeId| members.binary_search(&member).unwrap_or(members.len()) as u32;
-        let held = self.iter().map(|(name, LockHold { by, token })| {
-            (name.clone(), place(by.member), by.incarnation, NumberForm(token))
-        });
-        let notes =
-            self.notes().map(|(member, note)| (place(member), note.incarnation, note.version));
-        let (held, notes) = (held.collect(), notes.collect());
-        let runs = self.runs().map(RunForm::from).collect();
-        let (version, list, noted) = (self.version(), self.list(), members);
-        TableForm { version, list, noted, held, notes, runs }.serialize(to)
-    }
-}
-
-impl<'de> Deserialize<'de> for LockTable {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LockTable, D::Error> {
-        let TableForm { version, list, noted: members, held, notes, runs } =
-            TableForm::deserialize(from)?;
-        let at = |place: u32| {
-            members.get(place as usize).copied().ok_or_else(|| D::Error::custom("no such member"))
-        };
-        let counts = (held.len(), notes.len());
-        let hold = |(name, place, incarnation, token): (LockName, _, _, NumberForm)| {
-            let by = Life { member: at(place)?, incarnation };
-            Ok((name, LockHold { by, token: token.0 }))
-        };
-        let note = |(place, incarnation, version): (u32, _, _)| {
-            Ok((at(place)?, TakingNote { incarnation, version }))
-        };
-        let held: BTreeMap<LockName, LockHold> =
-            held.into_iter().map(hold).collect::<Result<_, D::Error>>()?;
-        let notes: BTreeMap<NodeId, TakingNote> =
-            notes.into_iter().map(note).collect::<Result<_, D::Error>>()?;
-        if (held.len(), notes.len()) != counts {
-            return Err(D::Error::custom("a name or a note is there twice"));
-        }
-        let runs = runs_of(runs)?;
-        let table = LockTable::from_parts(version, list, held, notes);
-        table.and_then(|table| table.with_runs(runs)).map_err(D::Error::custom)
-    }
-}
 
 /// The form of a report of promises.
 #[derive(Serialize, Deserialize)]
@@ -146,6 +42,39 @@ impl From<ReportForm> for PromiseReport {
         PromiseReport {
             to_all: form.to_all,
             to: form.to.into_iter().map(life).collect::<BTreeSet<_>>(),
+        }
+    }
+}
+
+/// Of which word a table is part.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TableWordForm {
+    Store,
+    Done,
+    Read { epoch: Epoch, promises: ReportForm },
+}
+
+impl From<&TableWord> for TableWordForm {
+    fn from(word: &TableWord) -> TableWordForm {
+        match word {
+            TableWord::Store => TableWordForm::Store,
+            TableWord::Done => TableWordForm::Done,
+            TableWord::Read { epoch, promises } => {
+                TableWordForm::Read { epoch: *epoch, promises: promises.into() }
+            }
+        }
+    }
+}
+
+impl From<TableWordForm> for TableWord {
+    fn from(form: TableWordForm) -> TableWord {
+        match form {
+            TableWordForm::Store => TableWord::Store,
+            TableWordForm::Done => TableWord::Done,
+            TableWordForm::Read { epoch, promises } => {
+                TableWord::Read { epoch, promises: promises.into() }
+            }
         }
     }
 }
@@ -195,25 +124,35 @@ enum WordForm {
     },
     Want {
         life: (NodeId, Incarnation),
+        #[serde(default, deserialize_with = "bounded")]
+        number: u64,
         /// Name, weight and preference.
         wants: Option<WantsForm>,
-        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_RELEASED>")]
         released: Vec<(LockName, NumberForm)>,
         promises: ReportForm,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_ONCE>")]
         once: Vec<(LockName, OncePerForm)>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_RELEASED>")]
         ended: Vec<(LockName, EndForm)>,
         #[serde(default, deserialize_with = "bounded")]
         rules: u64,
     },
+    Lacks,
+    Piece {
+        word: TableWordForm,
+        piece: Arc<TablePiece>,
+    },
+    Wants {
+        piece: WantsPiece,
+    },
     Gave {
-        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_RELEASED>")]
         released: Vec<(LockName, NumberForm)>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_RELEASED>")]
         ended: Vec<(LockName, EndForm)>,
         passed: bool,
     },
@@ -237,7 +176,7 @@ enum WordForm {
         #[serde(deserialize_with = "bounded_if_any")]
         time: Option<u64>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[serde(deserialize_with = "at_most::<_, _, _, MOST_NAMES>")]
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_ONCE>")]
         differ: Vec<LockName>,
     },
     Wall {
@@ -278,17 +217,25 @@ impl From<&LockWord> for WordForm {
             LockWord::Promise { number, to, list } => {
                 WordForm::Promise { number: *number, to: *to, list: *list }
             }
-            LockWord::Want { life, wants, released, promises, rules, periods } => WordForm::Want {
-                life: pair(life),
-                wants: wants.as_deref().map(WantsForm::from),
-                released: tokens(released),
-                promises: promises.into(),
-                once: (periods.once.iter())
-                    .map(|(name, once)| (name.clone(), OncePerForm::from(*once)))
-                    .collect(),
-                ended: ends(&periods.ended),
-                rules: *rules,
-            },
+            LockWord::Lacks => WordForm::Lacks,
+            LockWord::Piece { word, piece } => {
+                WordForm::Piece { word: word.into(), piece: piece.clone() }
+            }
+            LockWord::Wants { piece } => WordForm::Wants { piece: piece.clone() },
+            LockWord::Want { life, number, wants, released, promises, rules, periods } => {
+                WordForm::Want {
+                    life: pair(life),
+                    number: *number,
+                    wants: wants.as_deref().map(WantsForm::from),
+                    released: tokens(released),
+                    promises: promises.into(),
+                    once: (periods.once.iter())
+                        .map(|(name, once)| (name.clone(), OncePerForm::from(*once)))
+                        .collect(),
+                    ended: ends(&periods.ended),
+                    rules: *rules,
+                }
+            }
             LockWord::Gave { released, ended, passed } => {
                 WordForm::Gave { released: tokens(released), ended: ends(ended), passed: *passed }
             }
@@ -329,12 +276,24 @@ impl From<WordForm> for LockWord {
                 LockWord::Ask { number, life: life(of), known, length }
             }
             WordForm::Promise { number, to, list } => LockWord::Promise { number, to, list },
-            WordForm::Want { life: of, wants, released: given, promises, rules, once, ended } => {
+            WordForm::Lacks => LockWord::Lacks,
+            WordForm::Piece { word, piece } => LockWord::Piece { word: word.into(), piece },
+            WordForm::Wants { piece } => LockWord::Wants { piece },
+            WordForm::Want {
+                life: of,
+                number,
+                wants,
+                released: given,
+                promises,
+                rules,
+                once,
+                ended,
+            } => {
                 let wants = wants.map(|wants| Arc::new(LockWants::from(wants)));
                 let (released, promises) = (released(given), promises.into());
                 let once = once.into_iter().map(|(name, once)| (name, once.into())).collect();
                 let periods = PeriodWants { once, ended: ended_of(ended) };
-                LockWord::Want { life: life(of), wants, released, promises, rules, periods }
+                LockWord::Want { life: life(of), number, wants, released, promises, rules, periods }
             }
             WordForm::Gave { released: given, ended, passed } => {
                 LockWord::Gave { released: released(given), ended: ended_of(ended), passed }
@@ -362,6 +321,3 @@ impl<'de> Deserialize<'de> for LockWord {
         WordForm::deserialize(from).map(LockWord::from)
     }
 }
-
-#[cfg(test)]
-mod tests;

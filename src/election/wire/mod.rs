@@ -10,6 +10,7 @@ mod members;
 mod mirror;
 mod runs;
 mod schema;
+mod tables;
 mod values;
 
 pub use codec::{

@@ -1,17 +1,11 @@
 //! One good frame of each kind, for the tests. The snapshot `frames` is made from them, and the test against a real
 //! process (`tests/process/impostor`) alters them: add each new kind of message here, and accept the new snapshot.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::death::{DeathCertificate, DeathHash, Secret};
 use crate::core::departures::Departure;
-use crate::core::locks::periods::{OncePer, PeriodRun, RunEnd, WallTime};
-use crate::core::locks::recurring::PeriodWants;
-use crate::core::locks::table::{Life, LockHold, LockName, LockTable, TakingNote};
-use crate::core::locks::voter::{PromiseReport, TableRead};
-use crate::core::locks::word::{LockWant, LockWord};
 use crate::core::membership::{ListVersion, Member, MemberList, MembershipChange};
 use crate::core::message::{
     Agreement, Ballot, Candidate, Done, Envelope, Forwarded, Heartbeat, Hello, Lap, Liveness,
@@ -20,6 +14,8 @@ use crate::core::message::{
 use crate::core::protocol::Protocols;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Role, Task, TaskVersion};
+
+mod locks;
 
 /// The id with this number.
 pub fn id(number: u128) -> NodeId {
@@ -93,7 +89,7 @@ pub fn every_message() -> Vec<Message> {
         Message::List { list: Arc::new(present) },
         Message::Listed { version: list },
     ];
-    messages.extend([paused(), switched_over(), commands(member), vec![locks()]].concat());
+    messages.extend([paused(), switched_over(), commands(member), vec![locks::words()]].concat());
     messages
 }
 
@@ -171,92 +167,6 @@ fn commands(member: Member) -> Vec<Message> {
         Message::Outcome { number, result: Ok(done) },
         Message::Outcome { number, result: Err(outranked) },
     ]
-}
-
-/// A message with each word about locks.
-fn locks() -> Message {
-    let (epoch, number, length) = (Epoch(7), 9, Duration::from_millis(400));
-    let version = ListVersion { epoch, counter: 5 };
-    let life = Life { member: id(3), incarnation: Incarnation(2) };
-    let name = |text| LockName::new(text).unwrap_or_else(|bad| unreachable!("{text}: {bad}"));
-    let note = TakingNote { incarnation: Incarnation(1), version };
-    let notes = [(id(3), note), (id(4), TakingNote::default())].into();
-    let held = [(name("backup"), LockHold { by: life, token: 4 })].into();
-    let list = ListVersion { epoch, counter: 2 };
-    let table = LockTable::from_parts(version, list, held, notes);
-    let table = Arc::new(table.unwrap_or_else(|bad| unreachable!("{bad}")));
-    let with_runs = with_runs(&table);
-    let promises = PromiseReport { to_all: false, to: [life].into() };
-    let read = |table| TableRead { table, promises: promises.clone() };
-    let want = LockWant { weight: 1, prefer: 2 };
-    Message::Lock(vec![
-        LockWord::Read { epoch, list },
-        LockWord::Table { epoch, read: read(Some(table.clone())) },
-        LockWord::Table { epoch, read: read(None) },
-        LockWord::Later { epoch },
-        LockWord::Store { table: table.clone() },
-        LockWord::Stored { version },
-        LockWord::Waits { version, promises: promises.clone() },
-        LockWord::Done { table },
-        LockWord::Ask { number, life, known: version, length },
-        LockWord::Promise { number, to: life.incarnation, list },
-        LockWord::Want {
-            rules: 7,
-            life,
-            wants: Some(Arc::new([(name("vip-7"), want)].into())),
-            released: [(name("backup"), 4)].into(),
-            promises: promises.clone(),
-            periods: PeriodWants::default(),
-        },
-        LockWord::Want {
-            rules: 7,
-            life,
-            wants: Some(Arc::new([(name("report"), want)].into())),
-            released: [(name("backup"), 4), (name("books"), 5)].into(),
-            promises,
-            periods: PeriodWants {
-                once: [(name("report"), OncePer::DAILY)].into(),
-                ended: [(name("backup"), RunEnd::Code(3)), (name("books"), RunEnd::Unused)].into(),
-            },
-        },
-        LockWord::Want {
-            rules: 0,
-            life,
-            wants: None,
-            released: [].into(),
-            promises: PromiseReport::default(),
-            periods: PeriodWants::default(),
-        },
-        LockWord::Gave {
-            released: [(name("report"), 3)].into(),
-            ended: [(name("report"), RunEnd::Code(0))].into(),
-            passed: true,
-        },
-        LockWord::Order { number, name: name("backup"), token: Some(4) },
-        LockWord::Order { number, name: name("backup"), token: None },
-        LockWord::Rebalance { number },
-        LockWord::Ordered { number, done: true },
-        LockWord::Clock { time: None, differ: BTreeSet::new() },
-        LockWord::Clock { time: Some(WallTime(9)), differ: [name("report")].into() },
-        LockWord::Wall { time: WallTime(9) },
-        LockWord::Forget { name: name("report") },
-        LockWord::Done { table: Arc::new(with_runs) },
-    ])
-}
-
-/// The same table with the last runs of two names.
-fn with_runs(table: &LockTable) -> LockTable {
-    let name = |text| LockName::new(text).unwrap_or_else(|bad| unreachable!("{text}: {bad}"));
-    let run = |token, end| PeriodRun {
-        once: OncePer::DAILY,
-        until: WallTime(86_400_000),
-        token,
-        by: id(3),
-        begun: WallTime(9),
-        end,
-    };
-    let runs = [(name("report"), run(4, None)), (name("books"), run(3, Some(RunEnd::Code(0))))];
-    table.clone().with_runs(runs.into()).unwrap_or_else(|bad| unreachable!("{bad}"))
 }
 
 /// Everything that a command may come to.

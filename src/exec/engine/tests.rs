@@ -166,10 +166,3 @@ fn an_engine_that_does_not_answer_is_waited_for_where_that_is_wanted() {
     until("it holds it", || lock.leadership().is_some());
     assert_eq!(lock.trouble(), None);
 }
-
-#[test]
-fn the_name_of_a_holder_begins_with_its_host() {
-    let own = holder("x");
-    assert!(own.starts_with(&format!("{} pid ", host())) && own.ends_with(" x"), "{own}");
-    assert_eq!(pace::plain("a'b\\c\n;d.e-f_g"), "abcd.e-f_g");
-}

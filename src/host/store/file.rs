@@ -10,8 +10,8 @@ use atomic_write_file::AtomicWriteFile;
 use atomic_write_file::unix::OpenOptionsExt as _;
 use rustix::fs::{Mode, OFlags};
 
-/// The most bytes that a file in the folder of a member may have. The largest state has a third.
-pub(super) const LARGEST: u64 = 1 << 20;
+/// The most bytes that a file in the folder of a member may have. The largest table of locks has two thirds.
+pub(super) const LARGEST: u64 = 2 << 20;
 
 /// The mode of such a file: it is for this user alone.
 const MODE: u32 = 0o600;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::record::{AnyFormat, REASON, Unfit, sealed, unsealed};
+use super::record::{AnyFormat, END, REASON, Unfit, sealed, unsealed};
 use super::{LOCKS, RecordFile, StoreError, file, read_as};
 use crate::core::locks::table::LockTable;
 use crate::core::locks::voter::KeptTable;
@@ -76,7 +76,11 @@ impl LocksFile {
             longest_ns: u64::try_from(record.longest.as_nanos()).unwrap_or(u64::MAX),
             table: record.kept.table.clone(),
         };
-        serde_json::to_vec_pretty(&form).map(sealed)
+        // On one line: there may be thousands of names.
+        let mut json = serde_json::to_vec(&form)?;
+        json.truncate(json.len() - 1);
+        json.extend(END);
+        Ok(sealed(json))
     }
 }
 
@@ -116,7 +120,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::core::locks::table::{Life, LockHold, LockName, TakingNote};
+    use crate::core::locks::table::{Life, LockHold, LockName, MOST_NAMES, TakingNote};
     use crate::core::membership::ListVersion;
     use crate::core::types::{Incarnation, Version};
 
@@ -149,6 +153,27 @@ mod tests {
         assert!(matches!(foreign, StoreError::Foreign { found, .. } if found == id(1)));
     }
 
+    #[test]
+    fn the_largest_table_is_read_again() {
+        let version = Version { epoch: Epoch(GREATEST), counter: GREATEST };
+        let by = Life { member: id(1), incarnation: Incarnation(GREATEST) };
+        let hold = |number| {
+            let name = LockName::new(&format!("{number:0>63}")).unwrap();
+            (name, LockHold { by, token: GREATEST })
+        };
+        let held = (0..MOST_NAMES).map(hold).collect();
+        let notes = [(id(1), TakingNote::default())].into();
+        let table = LockTable::from_parts(version, ListVersion::default(), held, notes).unwrap();
+        let kept = KeptTable { table: Some(table.into()), promised: Epoch(8) };
+        let stored = LocksRecord { kept, longest: Duration::from_secs(2) };
+        let dir = tempfile::tempdir().unwrap();
+        let (file, _) = LocksFile::open(dir.path(), id(1)).unwrap();
+        file.save(&stored).unwrap();
+        let bytes = fs::metadata(dir.path().join(LOCKS)).unwrap().len();
+        assert!(bytes * 3 < super::super::file::LARGEST * 2, "{bytes}");
+        assert_eq!(LocksFile::open(dir.path(), id(1)).unwrap().1, Some(stored));
+    }
+
     /// A voter that takes damage for an empty file forgets which names are held.
     #[test]
     fn a_file_with_another_byte_anywhere_is_refused_and_left() {
@@ -167,7 +192,7 @@ mod tests {
         fs::write(&path, &good[..good.len() / 2]).unwrap();
         let error = LocksFile::open(dir.path(), id(1)).unwrap_err();
         assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
-        let newer = String::from_utf8(good).unwrap().replacen("\"format\": 1", "\"format\": 2", 1);
+        let newer = String::from_utf8(good).unwrap().replacen("\"format\":1", "\"format\":2", 1);
         fs::write(&path, newer).unwrap();
         let error = LocksFile::open(dir.path(), id(1)).unwrap_err();
         assert!(matches!(error, StoreError::Newer { found: 2, known: 1, .. }), "{error}");

@@ -88,7 +88,7 @@ impl StoreRecord {
 }
 
 /// How the JSON of a record ends.
-const END: &[u8] = b"\n}";
+pub(super) const END: &[u8] = b"\n}";
 
 /// Adds the checksum as the last key of a record.
 pub(super) fn sealed(mut json: Vec<u8>) -> Vec<u8> {

@@ -196,8 +196,8 @@ fn a_state_beyond_the_cap_is_not_read() {
     file.set_len(1 << 40).unwrap(); // it takes no room on the disk
     let error = Store::open(dir.path(), id(1)).unwrap_err();
     assert_eq!(error.trouble(), StoreTrouble::State);
-    assert!(error.to_string().contains("is damaged: it has more than 1048576 bytes. "), "{error}");
-    for (length, words) in [(1 << 20, "line 1 column 1"), ((1 << 20) + 1, "it has more than")] {
+    assert!(error.to_string().contains("is damaged: it has more than 2097152 bytes. "), "{error}");
+    for (length, words) in [(2 << 20, "line 1 column 1"), ((2 << 20) + 1, "it has more than")] {
         file.set_len(length).unwrap();
         let error = Store::open(dir.path(), id(1)).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");

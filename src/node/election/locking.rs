@@ -9,7 +9,7 @@ use crate::core::detector::ConnectionId;
 use crate::core::locks::member::LockInput;
 use crate::core::membership::MembershipChange;
 use crate::core::message::{Done, Envelope, Forwarded, Message, Refusal};
-use crate::core::types::NodeId;
+use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Input, OperatorCommand, Output, Phase};
 use crate::node::clock;
 use crate::node::inbox::CommandOrder;
@@ -44,9 +44,9 @@ impl ElectionLoop {
             let input = self.command(OperatorCommand::Elect, None);
             self.turn(input);
         }
-        let now = clock::now();
-        let ready = self.locks.has_given_all_back();
-        if let Some((order, _)) = self.stopping.take_if(|(_, by)| ready || *by <= now) {
+        let (now, locks) = (clock::now(), &self.locks);
+        let is_due = |by: Time| locks.has_given_all_back() || by <= now;
+        if let Some((order, _)) = self.stopping.take_if(|(_, by)| is_due(*by)) {
             let input = self.command(order.command, Some(order.answer));
             self.turn(input);
         }
@@ -73,12 +73,13 @@ impl ElectionLoop {
     fn hear_locks(&mut self, connection: ConnectionId, from: NodeId, mut envelope: Envelope) {
         let Message::Lock(words) = &mut envelope.message else { return };
         let (words, now) = (std::mem::take(words), clock::now());
+        let life = (from, envelope.incarnation);
         let known = self.locks.known_counter();
         if !speech::is_sound(&self.core, known, (connection, from), (&envelope, &words)) {
             return;
         }
         for word in words {
-            let input = self.locks.hear(&self.core, from, word, now);
+            let input = self.locks.hear(&self.core, life, word, now);
             self.turn_locks(input);
         }
     }

@@ -33,6 +33,10 @@ impl ForgottenRuns {
         self.0.push(forgotten);
     }
 
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -5,6 +5,7 @@
 
 mod forgotten;
 pub(super) mod hands;
+mod looks;
 mod moves;
 mod named;
 mod order;
@@ -19,6 +20,7 @@ pub(super) mod speech;
 pub(super) mod turn;
 mod urls;
 mod wanted;
+mod wants;
 
 pub use crate::core::locks::periods::{BadPeriod, OncePer};
 pub use crate::core::locks::table::{BadLockName, LockName};

@@ -2,6 +2,7 @@
 //! had asked for it, so that its work ends first.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, TryRecvError};
@@ -10,6 +11,7 @@ use super::orders::OrderAnswer;
 use crate::config::locks::SpreadRebalance;
 use crate::core::locks::member::outside::{BetterPlace, WhyBetter};
 use crate::core::locks::table::LockName;
+use crate::core::locks::word::LockWants;
 use crate::core::settings::Preempt;
 use crate::core::types::{NodeId, Time};
 use crate::node::command::CommandError;
@@ -41,6 +43,8 @@ pub struct LockMoves {
     uneven: Option<Time>,
     /// An operator asked for it, and not all is done.
     pub is_asked: bool,
+    /// Whether any member is preferred to another for any name.
+    pub(super) is_preferred: bool,
     /// When it looks next.
     pub(super) next: Time,
     /// Orders of operators that were passed on to the coordinator.
@@ -94,6 +98,12 @@ impl LockMoves {
         self.is_asked || by_itself && !policy.is_paused
     }
 
+    /// What members want, of late.
+    pub(super) fn see_wishes(&mut self, wishes: &[(NodeId, Arc<LockWants>)]) {
+        let mut wants = wishes.iter().flat_map(|(_, wants)| wants.values());
+        self.is_preferred = wants.any(|want| want.prefer > 1);
+    }
+
     /// Takes note of moves that are over.
     fn settle(&mut self, now: Time) {
         self.refused.retain(|_, until| *until > now);
@@ -110,8 +120,8 @@ impl LockMoves {
 
     /// Another member leads.
     pub(super) fn end(&mut self) {
-        let passed = std::mem::take(&mut self.passed);
-        *self = LockMoves { passed, ..LockMoves::default() };
+        let (passed, is_preferred) = (std::mem::take(&mut self.passed), self.is_preferred);
+        *self = LockMoves { passed, is_preferred, ..LockMoves::default() };
     }
 
     /// The coordinator answered an order that was passed on. False if it was no such order.

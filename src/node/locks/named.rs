@@ -8,7 +8,7 @@ use crate::core::locks::periods::OncePer;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
 use crate::core::types::Time;
-use crate::node::leadership::{Change, Feed, Term};
+use crate::node::leadership::{Change, Feed};
 
 /// For how long an operator's choice comes before all other candidates.
 const FAVOURED: Duration = Duration::from_secs(60);
@@ -40,12 +40,12 @@ pub struct WantedName {
 }
 
 impl WantedName {
-    pub fn new(name: LockName, want: LockWant, once: Option<OncePer>) -> WantedName {
+    pub fn new(name: LockName, want: LockWant, once: Option<OncePer>, feed: Feed) -> WantedName {
         WantedName {
             name,
             want,
             once,
-            feed: Arc::default(),
+            feed: Arc::new(feed),
             holds: BTreeMap::new(),
             token: None,
             ending: None,
@@ -133,14 +133,13 @@ impl WantedName {
         later.chain(self.ending).min()
     }
 
-    /// The program may act under this token as the term says, or not at all.
-    pub fn show(&mut self, term: Option<Term>) {
-        let (before, token) = (self.token, term.as_ref().map(|term| term.epoch));
-        self.feed.show(term);
-        self.token = token;
+    /// The program may act under this token as the term of all names says, or not at all. Returns whether that is another.
+    pub fn show(&mut self, token: Option<u64>) -> bool {
+        let before = std::mem::replace(&mut self.token, token);
         if before == token {
-            return;
+            return false;
         }
+        self.feed.lead(token);
         (self.ending, self.code) = (None, None);
         match token {
             Some(epoch) => {
@@ -160,5 +159,6 @@ impl WantedName {
                 self.feed.tell(&Change::NotLeading);
             }
         }
+        true
     }
 }

@@ -20,6 +20,9 @@ pub const ENDING: Duration = Duration::from_secs(300);
 /// How soon another member takes a lock that was given back, if any is to.
 const TAKING: Duration = Duration::from_secs(1);
 
+/// So many orders of operators wait at a time.
+pub(super) const MOST_ORDERS: usize = 64;
+
 /// The answer to an operator.
 pub type OrderAnswer = Sender<Result<String, CommandError>>;
 
@@ -46,6 +49,10 @@ pub struct LockOrders {
 impl LockOrders {
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.pending.len()
     }
 
     /// The next number of an order.

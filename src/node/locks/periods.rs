@@ -133,8 +133,7 @@ pub(super) fn give_back(
     (name, code): (&LockName, Option<u8>),
     begun: &BTreeMap<LockName, u64>,
 ) {
-    let held = member.holder().held().find(|(held, _)| *held == name);
-    let Some(token) = held.map(|(_, token)| token) else { return };
+    let Some(token) = member.holder().held_token(name) else { return };
     let run = member.holder().table().and_then(|table| table.run(name));
     let is_of_run = run.is_some_and(|run| run.token == token);
     match code.map(RunEnd::Code) {

@@ -79,12 +79,8 @@ impl LockSide {
 
     /// Whether anything says that a name that is held were better elsewhere.
     fn may_better(&self) -> bool {
-        let is_preferred = || {
-            let mut wants = self.seen.wishes.iter().flat_map(|(_, wants)| wants.values());
-            wants.any(|want| want.prefer > 1)
-        };
         let is_moving = self.moves.is_asked || !self.moves.under_way.is_empty();
-        let by_rule = self.config.rebalance.is_some() || !self.config.rules().with.is_empty();
-        is_moving || by_rule || is_preferred()
+        let by_rule = self.config.rebalance.is_some() || self.config.has_followers();
+        is_moving || by_rule || self.moves.is_preferred
     }
 }

@@ -9,13 +9,14 @@ use thiserror::Error;
 use super::order::LockOrder;
 use crate::config::LocksConfig;
 use crate::core::locks::periods::OncePer;
+use crate::core::locks::recurring::MOST_ONCE;
 use crate::core::locks::table::LockName;
 use crate::core::locks::word::LockWant;
 use crate::node::command::CommandError;
 use crate::node::leadership::Feed;
 
 /// The most names that one member wants.
-pub const MOST_WANTED: usize = 1024;
+pub const MOST_WANTED: usize = 10_000;
 
 /// Why a member does not take a name into those that it wants.
 ///
@@ -49,6 +50,9 @@ pub enum LockRefused {
     /// The member wants as many names as it may.
     #[error("this node wants {MOST_WANTED} locks already, which is the most")]
     TooMany,
+    /// The member wants as many names once in each period as it may.
+    #[error("this node wants {MOST_ONCE} locks once in each period already, which is the most")]
+    TooManyOnce,
     /// The node is stopping, or has ended.
     #[error("this node is stopping")]
     Stopping,

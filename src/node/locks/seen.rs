@@ -42,10 +42,16 @@ impl LocksSeen {
         if version(table) == version(self.table.as_ref()) {
             return false;
         }
-        let tokens = table.iter().flat_map(|table| table.iter().map(|(_, hold)| hold.token));
-        let known = |token| (token, self.since.get(&token).copied().unwrap_or(now_ms));
-        let since: BTreeMap<u64, u64> = tokens.map(known).collect();
-        (self.since, self.table) = (Arc::new(since), table.cloned());
+        // Tokens only grow: those up to the counter of the table before are known.
+        let before = self.table.as_ref().map_or(0, |table| table.version().counter);
+        let tokens = || table.iter().flat_map(|table| table.iter().map(|(_, hold)| hold.token));
+        let since = Arc::make_mut(&mut self.since);
+        since.extend(tokens().filter(|token| *token > before).map(|token| (token, now_ms)));
+        if since.len() > 2 * table.map_or(0, |table| table.iter().len()) {
+            let held: BTreeSet<u64> = tokens().collect();
+            since.retain(|token, _| held.contains(token));
+        }
+        self.table = table.cloned();
         true
     }
 
@@ -77,13 +83,33 @@ impl LocksSeen {
         held.into_iter().map(|(member, count)| (list.name(member), count)).collect()
     }
 
+    /// How many locks are wanted that nobody holds. Between its periods nobody holds a lock, and nobody lacks it.
+    pub fn unheld(&self) -> u64 {
+        let table = self.table.as_ref();
+        let lacks = |name: &&LockName| {
+            table.is_none_or(|table| table.get(name).is_none() && table.run(name).is_none())
+        };
+        let wanted = self.wanted().filter(lacks).collect::<BTreeSet<_>>();
+        wanted.len() as u64
+    }
+
+    /// The version of the last done table.
+    pub fn version(&self) -> Option<TableVersion> {
+        let version = self.table.as_ref()?.version();
+        Some(TableVersion { epoch: version.epoch.0, counter: version.counter })
+    }
+
+    /// The names that are wanted as far as this member knows, or for which a program waits here: some of them more than once.
+    fn wanted(&self) -> impl Iterator<Item = &LockName> {
+        let wanted = self.wishes.iter().flat_map(|(_, wants)| wants.keys());
+        wanted.chain(self.hindered.iter().flat_map(|(_, names)| names.iter()))
+    }
+
     /// All names that a member holds, that are wanted as far as this one knows, or that had a run.
     fn names(&self) -> BTreeSet<&LockName> {
         let held = self.table.iter().flat_map(|table| table.iter().map(|(name, _)| name));
-        let wanted = self.wishes.iter().flat_map(|(_, wants)| wants.keys());
-        let hindered = self.hindered.iter().flat_map(|(_, names)| names.iter());
         let run = self.table.iter().flat_map(|table| table.runs().map(|(name, _)| name));
-        held.chain(wanted).chain(hindered).chain(run).collect()
+        held.chain(self.wanted()).chain(run).collect()
     }
 
     /// The view of a reader that knows the members, and the leader if there is one: of all locks, or of this one.
@@ -97,11 +123,9 @@ impl LocksSeen {
         let unavailable = self.unavailable(is_majority, leader, list);
         let reason = unavailable.as_ref().map(ToString::to_string);
         let names = name.map_or_else(|| self.names(), |name| [name].into());
-        let version = self.table.as_ref().map(|table| table.version());
         LocksView {
             coordinator: leader.map(|leader| list.name(leader)),
-            version: version
-                .map(|version| TableVersion { epoch: version.epoch.0, counter: version.counter }),
+            version: self.version(),
             unavailable,
             locks: names.into_iter().map(|name| self.entry(name, reason.clone(), list)).collect(),
         }
@@ -140,6 +164,61 @@ impl LocksSeen {
             hindered,
             last_run: self.last_run(name, list),
             ..LockEntry::default() // what others know
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::core::locks::periods::{OncePer, PeriodRun, WallTime};
+    use crate::core::locks::table::{Life, TableChange};
+    use crate::core::locks::word::LockWant;
+    use crate::core::membership::Member;
+    use crate::core::types::{Epoch, Incarnation, Role, Version};
+
+    #[test]
+    fn the_count_of_what_nobody_holds_is_that_of_the_view() {
+        let id = NodeId(Uuid::from_u128(1));
+        let (address, role) = ("h:1".to_owned(), Role::Member);
+        let member = Member { id, name: "a".to_owned(), address, admin: None, role };
+        let version = Version { epoch: Epoch(3), counter: 7 };
+        let list = MemberList::new(version, vec![member]);
+        let name = |text: &str| LockName::new(text).unwrap();
+        let by = Life { member: id, incarnation: Incarnation(1) };
+        let take = |text| TableChange::Take { name: name(text), by };
+        let once = OncePer::new(Duration::from_secs(60), Duration::ZERO, false).unwrap();
+        let (until, begun) = (WallTime(60_000), WallTime(0));
+        let run = PeriodRun { once, until, token: 0, by: id, begun, end: None };
+        let rests = [
+            take("rests"),
+            TableChange::Begin { name: name("rests"), run },
+            TableChange::Release { name: name("rests"), token: 7 },
+        ];
+        let changes = rests.into_iter().chain([take("held")]).collect();
+        let changed = LockTable::default().changed(version, &list, changes);
+        assert_eq!(changed.refused, []);
+        let want = LockWant { weight: 1, prefer: 1 };
+        let wants = |texts: &[&str]| -> Arc<LockWants> {
+            Arc::new(texts.iter().map(|text| (name(text), want)).collect())
+        };
+        let mut seen = LocksSeen {
+            wishes: vec![(id, wants(&["free", "held", "rests"])), (id, wants(&["free", "other"]))],
+            hindered: Some((
+                LockHindrance::Drained,
+                Arc::new([name("other"), name("here")].into()),
+            )),
+            ..LocksSeen::default()
+        };
+        for (table, unheld) in [(None, 5), (Some(Arc::new(changed.table)), 3)] {
+            seen.learn(table.as_ref(), 0);
+            let view = seen.view(None, true, Some(id), &list);
+            assert_eq!((seen.unheld(), view.unheld()), (unheld, unheld));
+            assert_eq!(seen.version(), view.version);
         }
     }
 }

@@ -5,31 +5,32 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use log::debug;
 use parking_lot::RwLock;
 
 use super::forgotten::ForgottenRuns;
 use super::hands::HandsThread;
+use super::looks::NamesLook;
 use super::moves::LockMoves;
 use super::named::WantedName;
 use super::order::LockOrder;
-use super::orders::LockOrders;
+use super::orders::{LockOrders, MOST_ORDERS};
 use super::outlook::{DurableRounds, election_view};
-use super::request::{LockRefused, LockRequest, MOST_WANTED};
+use super::request::{LockRefused, LockRequest};
 use super::seen::LocksSeen;
 
 use crate::config::LocksConfig;
-use crate::config::locks::LockNames;
 use crate::core::Core;
 use crate::core::durable::Durable;
 use crate::core::locks::member::{LockInput, LockMember};
-use crate::core::locks::periods::OncePer;
+use crate::core::locks::parcels::Parcels;
 use crate::core::locks::table::{Life, LockName};
-use crate::core::locks::word::{LockWant, LockWord};
+use crate::core::locks::word::LockWord;
 use crate::core::settings::Quorum;
-use crate::core::types::{NodeId, Time};
+use crate::core::types::{Incarnation, NodeId, Time};
 use crate::node::clock;
 use crate::node::command::CommandError;
-use crate::node::leadership::Feed;
+use crate::node::leadership::SharedTerm;
 use crate::store::StoreWriter;
 use crate::store::locks::{LocksFile, LocksRecord};
 
@@ -49,6 +50,10 @@ pub struct LockSide {
     pub(super) store: StoreWriter<LocksFile>,
     pub(super) rounds: KnownRounds,
     pub(super) names: BTreeMap<u64, WantedName>,
+    pub(super) looks: NamesLook,
+    /// Until when all names may be acted under.
+    pub(super) term: Arc<SharedTerm>,
+    pub(super) parcels: Parcels,
     pub(super) orders: LockOrders,
     /// The tokens under which programs began to act.
     pub(super) begun: BTreeMap<LockName, u64>,
@@ -56,7 +61,7 @@ pub struct LockSide {
     pub(super) moves: LockMoves,
     pub(super) config: LocksConfig,
     /// The name of this member.
-    own: String,
+    pub(super) own: String,
     /// What is said in this turn besides what the member says.
     pub(super) said: Vec<(NodeId, LockWord)>,
     pub(super) is_healthy: bool,
@@ -98,6 +103,9 @@ impl LockSide {
             store,
             rounds,
             names: BTreeMap::new(),
+            looks: NamesLook::default(),
+            term: Arc::default(),
+            parcels: Parcels::default(),
             orders: LockOrders::default(),
             begun: BTreeMap::new(),
             forgotten: ForgottenRuns::default(),
@@ -147,7 +155,7 @@ impl LockSide {
     /// Whether no program acts under a name any more, and the coordinator knows that, if there is one.
     pub fn has_given_all_back(&self) -> bool {
         let given = self.member.as_ref().is_none_or(|it| it.holder().released().is_empty());
-        given && self.names.values().all(|name| name.token.is_none())
+        given && !self.looks.is_acting
     }
 
     /// Whether this member neither wants nor holds anything.
@@ -182,21 +190,29 @@ impl LockSide {
     /// When it wants a turn, if nothing happens before.
     pub fn deadline(&self, now: Time) -> Option<Time> {
         let member = self.member.as_ref().filter(|_| !self.is_asleep(now))?;
-        let names = self.names.values().filter_map(|name| name.deadline(now));
-        let acts = self.names.values().any(|name| name.token.is_some());
-        let supported = acts.then(|| member.holder().supported_until());
+        let supported = self.looks.is_acting.then(|| member.holder().supported_until());
         let orders = self.orders.deadline().into_iter().chain(self.forgotten.deadline());
-        names.chain(supported).chain(orders).chain([member.deadline()]).min()
+        let looks = self.looks.deadline().into_iter();
+        looks.chain(supported).chain(orders).chain([member.deadline()]).min()
     }
 
     /// What a program of this process asks for.
     pub fn request(&mut self, core: &Core, request: LockRequest, now: Time) {
+        match &request {
+            // Many of these may come, one right after the other.
+            LockRequest::Want { .. }
+            | LockRequest::Unwant { .. }
+            | LockRequest::GiveBack { .. } => {
+                self.looks.soon(now, core.settings().timing.heartbeat);
+            }
+            _ => self.looks.at(now),
+        }
         match request {
             LockRequest::Want { number, name, want, once, answer } => {
                 let wanted = self.want(number, name, want, once);
                 let is_wanted = wanted.is_ok();
                 if answer.try_send(wanted).is_err() && is_wanted {
-                    self.names.remove(&number); // the caller gave up
+                    self.forget_name(number); // the caller gave up
                 }
             }
             LockRequest::Unwant { number } => self.change(number, |name| {
@@ -218,6 +234,12 @@ impl LockSide {
                 name.fall_behind(now + behind);
                 name.end(now);
             }),
+            LockRequest::Rebalance { answer, .. } | LockRequest::Order { answer, .. }
+                if self.waiting_orders() >= MOST_ORDERS =>
+            {
+                let why = format!("{MOST_ORDERS} orders wait already, which is the most");
+                let _ = answer.try_send(Err(CommandError::NotNow(why))); // the caller may have given up
+            }
             LockRequest::Configure { config, done } => {
                 self.configure(config);
                 let _ = done.try_send(()); // the caller may have given up
@@ -244,59 +266,10 @@ impl LockSide {
         }
     }
 
-    fn want(
-        &mut self,
-        number: u64,
-        name: LockName,
-        want: LockWant,
-        once: Option<OncePer>,
-    ) -> Result<Arc<Feed>, LockRefused> {
-        if self.member.is_none() {
-            return Err(LockRefused::QuorumNone);
-        } else if self.is_stopping {
-            return Err(LockRefused::Stopping);
-        } else if self.names.len() >= MOST_WANTED {
-            return Err(LockRefused::TooMany);
-        } else if self.names.values().any(|known| known.name == name) {
-            return Err(LockRefused::Wanted);
-        }
-        let want = self.judge(&name, want)?;
-        let wanted = WantedName::new(name, want, once);
-        let feed = wanted.feed.clone();
-        self.names.insert(number, wanted);
-        Ok(feed)
-    }
-
-    /// How much this member is to want the name, by the configuration; or why it may not.
-    fn judge(&self, name: &LockName, want: LockWant) -> Result<LockWant, LockRefused> {
-        let table = self.seen.table.as_deref();
-        let is_held = |name| table.is_some_and(|table| table.get(name).is_some());
-        let held = table.map_or(0, |table| table.iter().len());
-        let new = self.names.values().filter(|known| !is_held(&known.name)).count();
-        let most = self.config.most;
-        if !is_held(name) && held + new >= most {
-            return Err(LockRefused::Most { most });
-        }
-        match self.config.declared.get(name) {
-            None if self.config.names == LockNames::Declared => Err(LockRefused::Undeclared),
-            None => Ok(want),
-            Some(lock) if !lock.allows(&self.own) => Err(LockRefused::NotAllowed),
-            Some(lock) => Ok(LockWant { weight: lock.weight, prefer: lock.preference(&self.own) }),
-        }
-    }
-
-    /// Goes by this from now on. A name that this member may hold no more goes back.
-    fn configure(&mut self, config: LocksConfig) {
-        if let Some(member) = &mut self.member {
-            member.set_rules(Arc::new(config.rules()));
-        }
-        self.config = config;
-        for name in self.names.values_mut() {
-            if let Some(lock) = self.config.declared.get(&name.name) {
-                let prefer = lock.preference(&self.own);
-                name.rewish(LockWant { weight: lock.weight, prefer }, lock.allows(&self.own));
-            }
-        }
+    /// How many orders of operators wait, without the moves of this coordinator.
+    fn waiting_orders(&self) -> usize {
+        let of_others = self.moves.passed.len() + self.forgotten.len();
+        self.orders.len().saturating_sub(self.moves.under_way.len()) + of_others
     }
 
     fn change(&mut self, number: u64, change: impl FnOnce(&mut WantedName)) {
@@ -309,7 +282,7 @@ impl LockSide {
     pub(super) fn pass_on(&mut self, core: &Core, order: Option<(NodeId, LockWord)>, now: Time) {
         let Some((to, word)) = order else { return };
         if to == core.id() {
-            self.hear(core, to, word, now);
+            self.hear(core, (to, core.incarnation()), word, now);
         } else {
             self.said.push((to, word));
         }
@@ -319,11 +292,12 @@ impl LockSide {
     pub fn hear(
         &mut self,
         core: &Core,
-        from: NodeId,
+        (from, incarnation): (NodeId, Incarnation),
         word: LockWord,
         now: Time,
     ) -> Option<LockInput> {
-        match word {
+        let word = self.parcels.unpack((from, incarnation), word);
+        match word.inspect_err(|why| debug!("a table of locks is refused: {why}")).ok()?? {
             LockWord::Order { number, name, token } => {
                 let done = self.obey(&name, token, now);
                 self.pass_on(core, Some((from, LockWord::Ordered { number, done })), now);
@@ -349,8 +323,9 @@ impl LockSide {
 
     /// Does what another member's operator wants of this one. False if it has nothing to do with it any more.
     fn obey(&mut self, name: &LockName, token: Option<u64>, now: Time) -> bool {
-        let mut names = self.names.values_mut().filter(|known| known.name == *name);
-        let Some(known) = names.find(|known| !known.is_dropped) else { return false };
+        self.looks.at(now);
+        let known = self.looks.numbers.get(name).and_then(|number| self.names.get_mut(number));
+        let Some(known) = known.filter(|known| !known.is_dropped) else { return false };
         match token {
             Some(_) if known.token != token => return false,
             Some(_) => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::detector::ConnectionId;
+use crate::core::locks::parcels::{Parcels, is_long};
 use crate::core::locks::word::{LockWord, MOST_WORDS};
 use crate::core::message::{Envelope, Message};
 use crate::core::protocol::LOCKS;
@@ -36,33 +37,48 @@ pub fn is_sound(
         })
 }
 
-/// The messages with these words, for each member that knows words about locks and is connected. A table goes alone.
-pub fn messages(core: &Core, said: Vec<(NodeId, LockWord)>) -> Vec<Output> {
+/// The messages with these words, for each member that knows words about locks and is connected. A long word goes alone.
+pub fn messages(core: &Core, packer: &mut Parcels, said: Vec<(NodeId, LockWord)>) -> Vec<Output> {
     let mut by_member: BTreeMap<NodeId, Vec<Vec<LockWord>>> = BTreeMap::new();
     for (to, word) in said {
-        if !knows_locks(core, to) {
+        let Some(peer) = core.detector().get(to).filter(|_| knows_locks(core, to)) else {
             continue;
-        }
-        let parcels = by_member.entry(to).or_default();
-        let long = |word: &LockWord| {
-            word.table().is_some_and(|table| !table.is_empty() || table.runs().len() > 0)
         };
-        match parcels.last_mut() {
-            Some(last) if !long(&word) && !last.iter().any(long) && last.len() < MOST_WORDS => {
-                last.push(word);
+        let parcels = by_member.entry(to).or_default();
+        for word in packer.pack((to, peer.incarnation()), word) {
+            match parcels.last_mut() {
+                Some(last)
+                    if !is_long(&word) && !last.iter().any(is_long) && last.len() < MOST_WORDS =>
+                {
+                    last.push(word);
+                }
+                _ => parcels.push(vec![word]),
             }
-            _ => parcels.push(vec![word]),
         }
     }
     let (epoch, incarnation) = (core.view().epoch, core.incarnation());
     let message = |to, words| {
         let envelope = Envelope { epoch, incarnation, message: Message::Lock(words) };
-        Output::Send { to: vec![to], envelope }
+        Output::Send { to, envelope }
     };
-    let parcels = by_member
-        .into_iter()
-        .flat_map(|(to, parcels)| parcels.into_iter().map(move |words| message(to, words)));
-    parcels.collect()
+    alike(by_member).into_iter().map(|(to, words)| message(to, words)).collect()
+}
+
+/// What is the same for several members is written once. Each gets its messages in their order.
+fn alike(mut by_member: BTreeMap<NodeId, Vec<Vec<LockWord>>>) -> Vec<(Vec<NodeId>, Vec<LockWord>)> {
+    let rounds = by_member.values().map(Vec::len).max().unwrap_or(0);
+    let mut messages: Vec<(Vec<NodeId>, Vec<LockWord>)> = Vec::new();
+    for round in 0..rounds {
+        let first = messages.len();
+        for (to, parcels) in &mut by_member {
+            let Some(words) = parcels.get_mut(round).map(std::mem::take) else { continue };
+            match messages[first..].iter_mut().find(|(_, same)| *same == words) {
+                Some((others, _)) => others.push(*to),
+                None => messages.push((vec![*to], words)),
+            }
+        }
+    }
+    messages
 }
 
 /// Whether a member was met, and its version knows words about locks.

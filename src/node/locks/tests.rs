@@ -147,6 +147,26 @@ fn without_a_majority_no_name_is_wanted() {
     assert!(matches!(refused, CommandError::Refused(_)));
 }
 
+#[test]
+fn no_more_orders_wait_than_may() {
+    let folder = tempfile::tempdir().unwrap();
+    // Nobody else is there, so that no order is done.
+    let config = config(folder.path(), "majority", &addresses());
+    let node = Node::start(&config, "a").unwrap();
+    let held = node.handle();
+    let order = |text: &str| {
+        let (answer, answered) = crossbeam::channel::bounded(1);
+        let (name, order, timeout) = (name(text), LockOrder::Move { to: "b".to_owned() }, LIMIT);
+        let request = request::LockRequest::Order { name, order, timeout, answer };
+        assert!(held.events.send(crate::node::inbox::InboxEvent::Lock(request)));
+        answered
+    };
+    let waiting: Vec<_> = (0..orders::MOST_ORDERS).map(|at| order(&format!("n-{at}"))).collect();
+    let refused = order("late").recv_timeout(LIMIT).unwrap();
+    assert!(matches!(refused, Err(CommandError::NotNow(_))), "{refused:?}");
+    assert!(waiting.iter().all(crossbeam::channel::Receiver::is_empty), "these wait");
+}
+
 /// How many messages about locks these nodes sent, and how many heartbeats.
 fn sent(nodes: &[Node]) -> [u64; 2] {
     let of = |kind| {

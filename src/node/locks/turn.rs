@@ -1,12 +1,11 @@
 //! A turn of the locks: the member takes what there is, programs learn what they hold, and what is to be said goes out.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use electd_facts::hands::DoneTable;
 use electd_facts::locks::LockHindrance;
 
-use super::named::WantedName;
+use super::looks::LookedAt;
 use super::outlook::election_view;
 use super::periods::give_back;
 use super::side::LockSide;
@@ -46,7 +45,12 @@ impl LockSide {
         }
         let hindered = self.hindered(core);
         let may_hold = hindered.is_none();
-        self.settle(&mut member, &view, may_hold, core.drain().is_some());
+        let known =
+            LookedAt { hindered, is_drained: core.drain().is_some(), ..self.looks.looked_at };
+        let mut looks = self.looks.take(now) || known != self.looks.looked_at;
+        if looks {
+            self.settle(&mut member, &view, may_hold, known.is_drained);
+        }
         let mut out = Vec::new();
         if !member.is_idle() {
             member.lengthen(core.settings().timing.lease, &mut out);
@@ -55,7 +59,15 @@ impl LockSide {
         if !member.is_idle() {
             (self.awake_until, self.speaks_until) = (now + failure, now + failure);
         }
-        self.show(&mut member, &view, may_hold);
+        let until = member.holder().supported_until();
+        let (table, is_supported) = (member.holder().known(), now < until);
+        let known = LookedAt { table, is_supported, ..known };
+        looks |= known != self.looks.looked_at;
+        self.looks.looked_at = known;
+        self.renew(&view, until);
+        if looks {
+            self.show(&mut member, &view, may_hold);
+        }
         self.tell_deaf(core, &member, &view);
         let steps = self.steps(core, &member, out, now);
         self.orders.look(&member, core.members(), now);
@@ -64,18 +76,41 @@ impl LockSide {
         if self.seen.learn(member.holder().table(), clock::wall_clock_ms()) {
             self.tell_hands(core, &view);
         }
-        self.seen.hindered = hindered.map(|by| {
-            let waits = self.names.values().filter(|name| !name.is_dropped);
-            (by, Arc::new(waits.map(|name| name.name.clone()).collect()))
-        });
-        self.seen.wishes = member.wishes(&view);
+        if looks {
+            self.seen.hindered = hindered.map(|by| {
+                let waits = self.names.values().filter(|name| !name.is_dropped);
+                (by, Arc::new(waits.map(|name| name.name.clone()).collect()))
+            });
+            self.parcels.keep(|id| core.members().get(id).is_some());
+        }
+        self.see_wishes(member.wishes(&view));
         self.seen.differing = member.differing();
-        self.seen.own = Some((core.id(), member.holder().supported_until()));
+        self.seen.own = Some((core.id(), until));
         self.seen.lacks_table = !self.names.is_empty() && self.seen.table.is_none();
         *self.shown.write() = self.seen.clone();
         self.member = Some(member);
         self.move_names(core, &view);
         steps
+    }
+
+    /// All names may be acted under until then.
+    fn renew(&self, view: &ElectionView, until: Time) {
+        let renewal = Some(bounds::certain(view.timing.lease));
+        self.term.renew(&Term { epoch: 0, until, renewal, now: view.now });
+    }
+
+    /// What members want, as far as this one knows.
+    fn see_wishes(&mut self, wishes: Vec<(NodeId, Arc<LockWants>)>) {
+        type MemberWish = (NodeId, Arc<LockWants>);
+        let same = |(one, other): (&MemberWish, &MemberWish)| {
+            one.0 == other.0 && Arc::ptr_eq(&one.1, &other.1)
+        };
+        let before = &self.seen.wishes;
+        if wishes.len() == before.len() && wishes.iter().zip(before).all(same) {
+            return;
+        }
+        self.moves.see_wishes(&wishes);
+        self.seen.wishes = wishes;
     }
 
     /// Those that wanted something last have been silent since.
@@ -136,9 +171,16 @@ impl LockSide {
             if name.has_ended(now) {
                 give_back(member, view, (&name.name, name.code), &self.begun);
                 name.show(None);
+                self.looks.at(now); // another one may end now
             }
         }
-        self.names.retain(|_, name| name.token.is_some() || !name.is_dropped);
+        self.names.retain(|_, name| {
+            let is_over = name.token.is_none() && name.is_dropped;
+            if is_over {
+                self.looks.numbers.remove(&name.name);
+            }
+            !is_over
+        });
         let wanted = self.names.values().filter(|name| may_hold && name.is_wanted());
         let wants: LockWants = wanted.map(|name| (name.name.clone(), name.wish(now))).collect();
         let wanted = self.names.values().filter(|name| wants.contains_key(&name.name));
@@ -161,10 +203,9 @@ impl LockSide {
     /// Programs learn what they hold, before anything is said: what they lose they have lost before others learn of it.
     fn show(&mut self, member: &mut LockMember, view: &ElectionView, may_hold: bool) {
         let now = view.now;
-        let known: BTreeMap<&LockName, &WantedName> =
-            self.names.values().map(|known| (&known.name, known)).collect();
+        let numbers = &self.looks.numbers;
         let is_late = |name: &&LockName| {
-            let wanted = known.get(name);
+            let wanted = numbers.get(name).and_then(|number| self.names.get(number));
             let acts = wanted.is_some_and(|known| known.token.is_some());
             let late = !may_hold || wanted.is_none_or(|known| known.is_dropped);
             let spent = wanted.is_some_and(|known| self.is_spent(member, known));
@@ -173,17 +214,22 @@ impl LockSide {
         let held = member.holder().held().map(|(name, _)| name);
         let late: Vec<LockName> = held.filter(is_late).cloned().collect();
         late.iter().for_each(|name| give_back(member, view, (name, None), &self.begun));
-        let (holder, renewal) = (member.holder(), Some(bounds::certain(view.timing.lease)));
-        let until = holder.supported_until();
+        let (holder, table) = (member.holder(), member.holder().table());
+        let token = |name: &LockName| table.and_then(|table| table.get(name)).map(|it| it.token);
+        (self.looks.is_acting, self.looks.lacking) = (false, 0);
         for name in self.names.values_mut() {
-            let token = holder.token(&name.name, now);
-            name.show(token.map(|epoch| Term { epoch, until, renewal, now }));
+            if name.show(holder.token(&name.name, now)) {
+                self.looks.at(now); // it may have to end
+            }
             if let (Some(token), true) = (name.token, name.is_held()) {
                 self.begun.insert(name.name.clone(), token);
             }
+            self.looks.is_acting |= name.token.is_some();
+            self.looks.lacking += usize::from(token(&name.name).is_none());
+            if let Some(due) = name.deadline(now) {
+                self.looks.at(due);
+            }
         }
-        let table = member.holder().table();
-        let token = |name: &LockName| table.and_then(|table| table.get(name)).map(|it| it.token);
         self.begun.retain(|name, begun| token(name) == Some(*begun));
     }
 
@@ -210,7 +256,7 @@ impl LockSide {
         now: Time,
     ) -> LockSteps {
         let leader = core.leader().map(|leader| leader.id);
-        let acts = !member.wants().is_empty() || member.holder().held().next().is_some();
+        let acts = !member.wants().is_empty() || member.holder().is_holding();
         let mut elects = false;
         for output in out {
             match output {
@@ -228,6 +274,6 @@ impl LockSide {
             }
         }
         let said: Vec<(NodeId, LockWord)> = std::mem::take(&mut self.said);
-        LockSteps { send: speech::messages(core, said), elects }
+        LockSteps { send: speech::messages(core, &mut self.parcels, said), elects }
     }
 }

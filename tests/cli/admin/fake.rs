@@ -48,7 +48,9 @@ pub struct State {
 impl Handle for FakeNode {
     fn status(&self) -> Status {
         let state = self.0.lock().unwrap();
-        Status { locks_held: state.locks.held(), ..state.status.clone() }
+        let (locks_held, locks_unheld) = (state.locks.held(), state.locks.unheld());
+        let locks_version = state.locks.version;
+        Status { locks_held, locks_unheld, locks_version, ..state.status.clone() }
     }
 
     fn is_live(&self) -> bool {

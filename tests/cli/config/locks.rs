@@ -59,8 +59,8 @@ fn what_all_locks_share_and_which_are_held_together() {
         "3:70: locks.a.with: is no declared name (value \"b\"): declare it, or remove the key",
     );
     locks(
-        "{\"most\": 2001}",
-        "3:43: locks.most: is no number that this can be (value 2001): give 1 to 2000",
+        "{\"most\": 10001}",
+        "3:43: locks.most: is no number that this can be (value 10001): give 1 to 10000",
     );
     locks(
         "{\"most\": 1, \"a\": {}, \"b\": {}}",

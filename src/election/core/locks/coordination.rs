@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use self::heard::{HeardMember, PeriodsNow};
 use super::coordinator::TableCoordinator;
 use super::periods::{RunEnd, WallTime};
 use super::placing::{LockCandidate, LockWish, place};
 use super::recurring::{PeriodWants, RunCoordination};
 use super::rules::LockRules;
 use super::table::{Life, LockName, LockTable, TableChange};
-use super::word::LockWants;
+use super::word::{LockWant, LockWants};
 use crate::core::membership::MemberList;
 use crate::core::settings::Timing;
 use crate::core::types::{Epoch, Incarnation, NodeId, Time, Version};
@@ -40,18 +41,6 @@ impl ElectionView {
     }
 }
 
-/// What the coordinator knows of another member.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct HeardMember {
-    life: Life,
-    heard: Time,
-    wants: Arc<LockWants>,
-    /// The hash of what its configuration says of locks.
-    rules: u64,
-    released: BTreeMap<LockName, u64>,
-    periods: PeriodWants,
-}
-
 /// What a member does as long as it leads in one epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coordination {
@@ -67,6 +56,10 @@ pub struct Coordination {
     pub sent: Option<(Version, Time)>,
     /// Whether anything has happened by which a name may be placed.
     pub is_due: bool,
+    /// Whether time has passed since the last look at what that alone changes.
+    pub is_later: bool,
+    /// The lives that are gone, by the last look: to each of them whether it may be stripped.
+    gone: BTreeMap<Life, bool>,
     pub asked_for_election: bool,
     pub(super) runs: RunCoordination,
 }
@@ -82,32 +75,53 @@ impl Coordination {
             over: BTreeMap::new(),
             sent: None,
             is_due: false,
+            is_later: false,
+            gone: BTreeMap::new(),
             asked_for_election: false,
             runs: RunCoordination::default(),
         }
     }
 
+    /// A member says what it wants and gave back. Returns whether the coordinator lacks what it wants by now.
     pub fn hear(
         &mut self,
         now: Time,
         life: Life,
-        (wants, rules): (Option<Arc<LockWants>>, u64),
+        (number, wants, rules): (u64, Option<Arc<LockWants>>, u64),
         (released, periods): (BTreeMap<LockName, u64>, PeriodWants),
-    ) {
+    ) -> bool {
         let before = self.members.get(&life.member);
         if before.is_some_and(|before| before.life.incarnation > life.incarnation) {
-            return;
+            return false;
         }
-        let known = before.filter(|before| before.life == life).map(|before| before.wants.clone());
-        let wants = wants.or(known).unwrap_or_default();
+        let known = before.filter(|before| before.life == life);
+        let known = known.map(|before| (before.number, before.wants.clone())).unwrap_or_default();
+        // A word that was long under way says nothing new.
+        let told = wants.filter(|_| number > known.0).map(|wants| (number, wants));
+        let (told, wants) = told.unwrap_or(known);
         self.is_due |= before.is_none_or(|before| {
             before.life != life
                 || before.wants != wants
                 || before.released != released
                 || before.periods != periods
         });
-        let heard = HeardMember { life, heard: now, wants, rules, released, periods };
+        let heard = HeardMember { life, heard: now, wants, number: told, rules, released, periods };
         self.members.insert(life.member, heard);
+        told < number
+    }
+
+    /// Time has passed. What may be placed by that alone: what a member held that is gone by now, or may be stripped by
+    /// now, and the runs of a period that began. To look at that does not take longer with more names.
+    fn pass_time(&mut self, view: &ElectionView) {
+        let lives = self.members.values().map(|known| known.life);
+        let holders = self.table.done().into_iter().flat_map(|table| table.holders());
+        let holders = holders.map(|(life, _)| life);
+        let gone: BTreeSet<Life> =
+            lives.chain(holders).filter(|it| self.is_gone(view, *it)).collect();
+        let gone: BTreeMap<Life, bool> =
+            gone.into_iter().map(|life| (life, self.table.may_strip(life))).collect();
+        self.is_due |= self.gone != gone || self.has_due_run(view);
+        self.gone = gone;
     }
 
     /// The members whose configuration says something else of locks than this one's.
@@ -165,8 +179,17 @@ impl Coordination {
             return;
         }
         if self.table.done().is_none() {
-            self.table.propose(Vec::new());
-        } else if std::mem::take(&mut self.is_due) {
+            let is_wanted = self.members.values().any(|known| !known.wants.is_empty());
+            // Where nobody ever wanted anything there is nothing to hand on.
+            if is_wanted || !self.table.base().is_some_and(|base| base.is_bare()) {
+                self.table.propose(Vec::new());
+            }
+            return;
+        }
+        if std::mem::take(&mut self.is_later) {
+            self.pass_time(view);
+        }
+        if std::mem::take(&mut self.is_due) {
             let changes = self.changes(view);
             if !changes.is_empty() {
                 self.table.propose(changes);
@@ -178,7 +201,7 @@ impl Coordination {
     /// those of other lives that are gone are taken from them; and each name that nobody holds is placed.
     fn changes(&self, view: &ElectionView) -> Vec<TableChange> {
         let Some(table) = self.table.done() else { return Vec::new() };
-        let gone: BTreeSet<Life> = (table.iter().map(|(_, hold)| hold.by))
+        let gone: BTreeSet<Life> = (table.holders().map(|(life, _)| life))
             .filter(|life| self.is_gone(view, *life))
             .filter(|life| self.is_over(*life) || self.table.may_strip(*life))
             .collect();
@@ -189,10 +212,10 @@ impl Coordination {
         let mut changes: Vec<TableChange> = (released.into_iter())
             .map(|(name, token)| TableChange::Release { name: name.clone(), token: *token })
             .collect();
-        let rhythms = self.rhythms(view, table);
-        let placed = self.placed(view, table, &gone);
-        let begun = self.begun(view, (table, &rhythms), &placed);
-        changes.extend(self.ended(view, table));
+        let periods = self.periods(view, table);
+        let placed = self.placed(view, &periods, (table, &gone));
+        let begun = periods.begun(&placed);
+        changes.extend(self.ended(&periods));
         changes.extend(gone.into_iter().map(|life| match self.is_over(life) {
             true => TableChange::Bury(life),
             false => TableChange::Strip(life),
@@ -205,35 +228,32 @@ impl Coordination {
     fn placed(
         &self,
         view: &ElectionView,
-        table: &LockTable,
-        gone: &BTreeSet<Life>,
+        periods: &PeriodsNow<'_>,
+        (table, gone): (&LockTable, &BTreeSet<Life>),
     ) -> Vec<TableChange> {
-        let mut takes = place(table, gone, &self.to_place(view));
+        let mut takes = place(table, gone, &self.to_place(view, periods));
         takes.truncate(self.rules.most.saturating_sub(table.iter().len()));
         takes
     }
 
     /// All names that live members want, with their candidates.
-    pub fn to_place(&self, view: &ElectionView) -> Vec<LockWish> {
-        let mut wishes: BTreeMap<&LockName, LockWish> = BTreeMap::new();
+    pub fn to_place(&self, view: &ElectionView, periods: &PeriodsNow<'_>) -> Vec<LockWish> {
         let lives = |known: &&HeardMember| !self.is_gone(view, known.life);
-        let first = LockTable::default();
-        let table = self.table.done().map_or(&first, |table| table);
-        let rhythms = self.rhythms(view, table);
-        for known in self.members.values().filter(lives) {
-            let may_hold = |name: &&LockName| self.may_hold(view, (table, &rhythms), known, name);
-            for (name, want) in known.wants.iter().filter(|(name, _)| may_hold(name)) {
-                let wish = wishes.entry(name).or_insert_with(|| LockWish {
-                    name: name.clone(),
-                    weight: want.weight,
-                    with: self.rules.with.get(name).cloned(),
-                    candidates: Vec::new(),
-                });
-                wish.weight = wish.weight.max(want.weight);
-                wish.candidates.push(LockCandidate { life: known.life, prefer: want.prefer });
-            }
-        }
-        wishes.into_values().collect()
+        let wants = self.members.values().filter(lives).flat_map(|known| {
+            let wants = known.wants.iter().filter(move |(name, _)| periods.may_hold(known, name));
+            wants.map(move |(name, want)| (name, *want, known.life))
+        });
+        let mut wants: Vec<(&LockName, LockWant, Life)> = wants.collect();
+        wants.sort_by(|one, other| one.0.cmp(other.0)); // each member's are sorted already
+        let wish = |of: &[(&LockName, LockWant, Life)]| LockWish {
+            name: of[0].0.clone(),
+            weight: of.iter().map(|(_, want, _)| want.weight).max().unwrap_or(0),
+            with: self.rules.with.get(of[0].0).cloned(),
+            candidates: (of.iter())
+                .map(|(_, want, life)| LockCandidate { life: *life, prefer: want.prefer })
+                .collect(),
+        };
+        wants.chunk_by(|one, other| one.0 == other.0).map(wish).collect()
     }
 
     /// Goes by these settings from now on.
@@ -242,4 +262,5 @@ impl Coordination {
     }
 }
 
+mod heard;
 mod runs;

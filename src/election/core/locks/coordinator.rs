@@ -84,7 +84,7 @@ impl TableCoordinator {
         if self.base.is_some() {
             return;
         }
-        if read.table.as_ref().is_none_or(|table| table.is_empty()) {
+        if read.table.as_ref().is_none_or(|table| table.is_bare()) {
             self.read_bare(voter);
         }
         self.reads.insert(voter, read.table);
@@ -237,8 +237,11 @@ impl TableCoordinator {
         self.reports.retain(|voter, _| voters.contains(voter));
         self.reads.retain(|voter, _| voters.contains(voter));
         self.bare.retain(|voter| voters.contains(voter));
-        let changes = self.open.take().map(|open| open.changes).unwrap_or_default();
-        self.propose(changes)
+        let open = self.open.take();
+        if open.is_none() && !self.done {
+            return Vec::new(); // nothing was proposed so far
+        }
+        self.propose(open.map(|open| open.changes).unwrap_or_default())
     }
 
     /// This voter knows of nothing that is held.

@@ -141,6 +141,18 @@ impl LockHolder {
         own.filter(|(name, token)| self.released.get(*name) != Some(token))
     }
 
+    /// Whether it may act in any name as long as it is supported.
+    pub fn is_holding(&self) -> bool {
+        // What it gave back is in its table still.
+        self.table.as_ref().is_some_and(|table| table.count_of(self.life) > self.released.len())
+    }
+
+    /// The token under which it may act in this name as long as it is supported.
+    pub fn held_token(&self, name: &LockName) -> Option<u64> {
+        let hold = self.table.as_ref()?.get(name).filter(|hold| hold.by == self.life)?;
+        (self.released.get(name) != Some(&hold.token)).then_some(hold.token)
+    }
+
     /// What it gave back, as far as its table does not say so, each with its token.
     pub fn released(&self) -> &BTreeMap<LockName, u64> {
         &self.released
@@ -161,7 +173,7 @@ impl LockHolder {
     /// Gives a name back: its work has ended. It never acts under that token again, and the token is what the coordinator
     /// is to be sent. (G10)
     pub fn release(&mut self, name: &LockName) -> Option<u64> {
-        let token = self.held().find(|(held, _)| *held == name).map(|(_, token)| token)?;
+        let token = self.held_token(name)?;
         self.released.insert(name.clone(), token);
         Some(token)
     }

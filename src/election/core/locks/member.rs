@@ -20,9 +20,6 @@ use crate::core::types::{Epoch, NodeId, Time};
 /// nor answer. (G11)
 const PATIENCE: u32 = 3;
 
-/// A member sends all that it wants to a new leader, when that changes, and in one of so many heartbeats: a word may be lost.
-const WHOLE: u64 = 5;
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LockInput {
     /// Time has passed, or the election has moved on.
@@ -58,10 +55,12 @@ pub struct LockMember {
     voter: TableVoter,
     holder: LockHolder,
     wants: Arc<LockWants>,
+    /// The number of these wants.
+    wanted: u64,
     /// Of the names that are held once in each period.
     periods: MemberPeriods,
-    /// When it sent all that to the leader last, by the number of that beat.
-    whole: Option<u64>,
+    /// Whether it sent these wants to the leader.
+    is_told: bool,
     rules: Arc<LockRules>,
     /// Since when something is given back that its table does not say.
     gave: Option<Time>,
@@ -92,8 +91,9 @@ impl LockMember {
             voter: TableVoter::new(view.now, kept, longest),
             holder: LockHolder::new(life, view.list.clone()),
             wants: Arc::default(),
+            wanted: 0,
             periods: MemberPeriods::default(),
-            whole: None,
+            is_told: false,
             rules: Arc::default(),
             gave: None,
             coordination: None,
@@ -119,7 +119,8 @@ impl LockMember {
 
     /// The names that it wants from now on. What it holds beside these it has to release itself.
     pub fn want(&mut self, view: &ElectionView, wants: LockWants) {
-        (self.wants, self.whole) = (Arc::new(wants), None);
+        (self.wants, self.is_told) = (Arc::new(wants), false);
+        self.wanted += 1;
         self.beat = view.now;
     }
 
@@ -170,7 +171,7 @@ impl LockMember {
             self.holder.adopt_list(view.list.clone());
         }
         if self.leader != view.leader {
-            (self.leader, self.whole) = (view.leader, None);
+            (self.leader, self.is_told) = (view.leader, false);
             self.beat = view.now;
         }
         if let (Some(told), true) = (view.told, *self.voter.kept() == KeptTable::default()) {
@@ -212,20 +213,12 @@ impl LockMember {
             self.say(voter, LockWord::Ask { number, life, known, length }, out);
         }
         if let Some((leader, _)) = view.leader {
-            let released = self.holder.released().clone();
-            let is_due = self.whole.is_none_or(|last| number >= last + WHOLE);
-            self.whole = if is_due { Some(number) } else { self.whole };
-            let wants = is_due.then(|| self.wants.clone());
-            let promises = self.voter.report();
-            let rules = self.rules.digest;
-            let periods = self.period_wants();
-            let word = LockWord::Want { life, wants, released, promises, rules, periods };
-            self.say(leader, word, out);
+            self.say_wants(leader, out);
         }
         self.repeat_released(view, out);
         self.say_time(view, out);
         let Some(present) = &mut self.coordination else { return };
-        present.is_due = true;
+        present.is_later = true;
         let patient = view.timing.heartbeat * PATIENCE;
         if present.sent.is_some_and(|(_, since)| view.now.since(since) >= patient) {
             present.table.withdraw();
@@ -254,7 +247,10 @@ impl LockMember {
                 // A voter that missed it has it from now on as well.
                 self.hear_as_voter(view, from, LockWord::Store { table: table.clone() }, out);
                 self.voter.learn_done(table.version());
-                self.holder.learn(&table);
+                self.learn(view, &table);
+            }
+            LockWord::Lacks => {
+                self.is_told &= view.leader.is_none_or(|(leader, _)| leader != from);
             }
             LockWord::Promise { number, to, list } => {
                 let asked = self.asked.get(&number).filter(|_| to == self.life.incarnation);
@@ -352,11 +348,14 @@ impl LockMember {
             LockWord::Waits { version, promises } => {
                 present.table.wait(from, version, promises);
             }
-            LockWord::Want { life, wants, released, promises, rules, periods }
+            LockWord::Want { life, number, wants, released, promises, rules, periods }
                 if life.member == from =>
             {
                 present.table.report(from, promises);
-                present.hear(view.now, life, (wants, rules), (released, periods));
+                let wants = (number, wants, rules);
+                if present.hear(view.now, life, wants, (released, periods)) {
+                    self.say(from, LockWord::Lacks, out);
+                }
             }
             LockWord::Gave { released, ended, .. } => present.hear_released(released, ended),
             word => present.hear_of_runs(view.now, from, word),

@@ -14,7 +14,7 @@
 //! member may act.
 //!
 //! `member.rs` is one member of a cluster with all of these; `coordination.rs` has what it does while it coordinates, and
-//! `word.rs` what members say to each other. A node runs it beside the election
+//! `word.rs` what members say to each other, in pieces if it is long (`piece.rs`, `parcels.rs`). A node runs it beside the election
 //! (src/node/locks), and so does the simulator (src/model/sim/named.rs).
 //!
 //! All of this is free of clocks, sockets, threads and files: the caller gives times, carries messages, and writes a voter's
@@ -24,12 +24,16 @@ pub mod coordination;
 pub mod coordinator;
 pub mod holder;
 pub mod member;
+pub mod name;
+pub mod parcels;
 pub mod periods;
+pub mod piece;
 pub mod placing;
 pub mod recurring;
 pub mod rules;
 pub mod table;
 pub mod voter;
+pub mod want;
 pub mod word;
 
 #[cfg(test)]

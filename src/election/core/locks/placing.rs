@@ -59,13 +59,22 @@ impl LockWish {
 struct Loads(BTreeMap<NodeId, u64>);
 
 impl Loads {
-    /// Without what lives hold that are gone.
-    fn of(table: &LockTable, gone: &BTreeSet<Life>, weights: &BTreeMap<&LockName, u32>) -> Loads {
-        let mut loads = Loads(BTreeMap::new());
+    /// Without what lives hold that are gone; and the wishes for names that nobody else holds. All of these are walked once,
+    /// in the order of their names.
+    fn of<'a>(
+        table: &LockTable,
+        gone: &BTreeSet<Life>,
+        wishes: &NamedWishes<'a>,
+    ) -> (Loads, Vec<&'a LockWish>) {
+        let (mut loads, mut free) = (Loads(BTreeMap::new()), Vec::new());
+        let mut wishes = wishes.0.iter().copied().peekable();
         for (name, hold) in table.iter().filter(|(_, hold)| !gone.contains(&hold.by)) {
-            loads.add(hold.by.member, weights.get(name).copied().unwrap_or(1));
+            free.extend(std::iter::from_fn(|| wishes.next_if(|wish| wish.name < *name)));
+            let wish = wishes.next_if(|wish| wish.name == *name);
+            loads.add(hold.by.member, wish.map_or(1, |wish| wish.weight));
         }
-        loads
+        free.extend(wishes);
+        (loads, free)
     }
 
     fn get(&self, member: NodeId) -> u64 {
@@ -100,42 +109,51 @@ fn rendezvous(name: &LockName, member: NodeId) -> u64 {
     Random::new(u64::from(hash.finalize())).draw()
 }
 
-/// The wishes, the heaviest first; but each right after the one that it is to be held with.
-fn in_order(wishes: &[LockWish]) -> Vec<&LockWish> {
-    let weights = weights(wishes);
+/// All wishes, in the order of their names.
+struct NamedWishes<'a>(Vec<&'a LockWish>);
+
+impl<'a> NamedWishes<'a> {
+    fn new(wishes: &'a [LockWish]) -> NamedWishes<'a> {
+        let mut sorted: Vec<&LockWish> = wishes.iter().collect();
+        sorted.sort_by(|one, other| one.name.cmp(&other.name));
+        NamedWishes(sorted)
+    }
+
+    fn weight(&self, name: &LockName) -> u32 {
+        let at = self.0.binary_search_by(|wish| wish.name.cmp(name));
+        at.map_or(0, |at| self.0[at].weight)
+    }
+}
+
+/// These of all wishes, the heaviest first; but each right after the one that it is to be held with.
+fn in_order<'a>(mut some: Vec<&'a LockWish>, all: &NamedWishes<'a>) -> Vec<&'a LockWish> {
     let anchors: BTreeMap<&LockName, &LockName> =
-        wishes.iter().filter_map(|wish| Some((&wish.name, wish.with.as_ref()?))).collect();
+        all.0.iter().filter_map(|wish| Some((&wish.name, wish.with.as_ref()?))).collect();
     let key = |wish: &LockWish| {
         // No name leads back to itself, and were it so, the way would end.
         let way = std::iter::successors(anchors.get(&wish.name), |name| anchors.get(*name));
         let way = way.take(anchors.len());
         let first = way.clone().last().copied().unwrap_or(&wish.name);
-        let weight = weights.get(first).copied().unwrap_or(0);
+        let weight = all.weight(first);
         (Reverse(weight), first.clone(), way.count(), Reverse(wish.weight), wish.name.clone())
     };
-    let mut sorted: Vec<&LockWish> = wishes.iter().collect();
-    sorted.sort_by_cached_key(|wish| key(wish));
-    sorted
-}
-
-fn weights(wishes: &[LockWish]) -> BTreeMap<&LockName, u32> {
-    wishes.iter().map(|wish| (&wish.name, wish.weight)).collect()
+    some.sort_by_cached_key(|wish| key(wish));
+    some
 }
 
 /// Gives each name that nobody holds, or one of these lives that are gone, to a candidate. A name that is held stays where it
 /// is. (G12)
 pub fn place(table: &LockTable, gone: &BTreeSet<Life>, wishes: &[LockWish]) -> Vec<TableChange> {
-    let mut loads = Loads::of(table, gone, &weights(wishes));
+    let wishes = NamedWishes::new(wishes);
+    let (mut loads, free) = Loads::of(table, gone, &wishes);
     let (mut changes, mut placed) = (Vec::new(), BTreeMap::new());
     let holder =
         |name: &LockName| table.get(name).map(|hold| hold.by).filter(|life| !gone.contains(life));
-    for wish in in_order(wishes) {
+    for wish in in_order(free, &wishes) {
         let anchor = wish.with.as_ref();
         let anchor = anchor.and_then(|with| holder(with).or(placed.get(with).copied()));
         let beside = anchor.and_then(|life| wish.candidate(life));
-        let is_held = holder(&wish.name).is_some();
-        let by = if is_held { None } else { beside.or_else(|| loads.least(wish)) };
-        if let Some(by) = by {
+        if let Some(by) = beside.or_else(|| loads.least(wish)) {
             loads.add(by.member, wish.weight);
             placed.insert(&wish.name, by);
             changes.push(TableChange::Take { name: wish.name.clone(), by });
@@ -148,9 +166,10 @@ pub fn place(table: &LockTable, gone: &BTreeSet<Life>, wishes: &[LockWish]) -> V
 /// of the greatest preference, and among these from those
 /// with more work to those with less, as long as that makes the two more equal. Each holder then ends its work first.
 pub fn rebalance(table: &LockTable, wishes: &[LockWish]) -> Vec<TableChange> {
-    let mut loads = Loads::of(table, &BTreeSet::new(), &weights(wishes));
+    let named = NamedWishes::new(wishes);
+    let (mut loads, _) = Loads::of(table, &BTreeSet::new(), &named);
     let mut at: BTreeMap<&LockName, Life> = BTreeMap::new();
-    let wishes = in_order(wishes);
+    let wishes = in_order(wishes.iter().collect(), &named);
     let holder = |name: &LockName| table.get(name).map(|hold| hold.by);
     let follows = |wish: &LockWish| wish.with.as_ref().is_some_and(|with| holder(with).is_some());
     loop {

@@ -7,6 +7,9 @@ use super::periods::{AgreedTime, OncePer, RunEnd, VoterClocks};
 use super::table::LockName;
 use crate::core::types::Time;
 
+/// The most names that a member wants once in each period.
+pub const MOST_ONCE: usize = 1_000;
+
 /// The names that are wanted once in each period.
 pub type OnceWants = BTreeMap<LockName, OncePer>;
 

@@ -1,67 +1,20 @@
 //! The table of locks: who holds which name, and when something was last taken from each member.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 
 use thiserror::Error;
 
+pub use super::name::{BadLockName, LockName};
 use super::periods::{PeriodRun, RunEnd};
 use crate::core::membership::{ListVersion, MemberList};
 use crate::core::planted::Fault;
 use crate::core::types::{Incarnation, NodeId, Version};
 
-/// The most names of a cluster: with the longest names their table has less than one frame holds.
-pub const MOST_NAMES: usize = 2_000;
+/// The most names of a cluster.
+pub const MOST_NAMES: usize = 10_000;
 
 /// The most names whose last run it has.
 pub const MOST_RUNS: usize = 64;
-
-/// The name of a lock.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LockName(Arc<str>);
-
-/// Why a text is not the name of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BadLockName {
-    #[error("use 1 to 63 of the characters a-z 0-9 . _ -, the first of them a letter or a digit")]
-    Characters,
-    #[error("that is the name of a setting of all locks")]
-    Setting,
-}
-
-impl LockName {
-    /// The longest name, in bytes.
-    pub const LONGEST: usize = 63;
-
-    /// The keys that stand beside the names in the configuration.
-    const SETTINGS: [&str; 3] = ["names", "most", "spread"];
-
-    /// # Errors
-    /// Why it is no name.
-    pub fn new(text: &str) -> Result<LockName, BadLockName> {
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let begins = text.bytes().next().is_some_and(plain);
-        let allowed = text.bytes().all(|byte| plain(byte) || b"._-".contains(&byte));
-        if !begins || !allowed || text.len() > LockName::LONGEST {
-            return Err(BadLockName::Characters);
-        }
-        if LockName::SETTINGS.contains(&text) {
-            return Err(BadLockName::Setting);
-        }
-        Ok(LockName(text.into()))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for LockName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// One life of a member, from a start to its end. All that is held and promised belongs to a life: the next one begins
 /// with nothing. (G7)
@@ -150,6 +103,8 @@ pub struct LockTable {
     /// The member list whose voters are to store it.
     list: ListVersion,
     held: BTreeMap<LockName, LockHold>,
+    /// How many of these each life holds that holds any.
+    holders: BTreeMap<Life, usize>,
     /// One for each member, and for those that the list remembers as removed.
     notes: BTreeMap<NodeId, TakingNote>,
     /// The last run under each name that is held once in each period.
@@ -190,7 +145,9 @@ impl LockTable {
         if held.values().any(|hold| !notes.contains_key(&hold.by.member)) {
             return Err(BadTable::Unnoted);
         }
-        Ok(LockTable { version, list, held, notes, runs: BTreeMap::new() })
+        let mut holders = BTreeMap::new();
+        held.values().for_each(|hold| *holders.entry(hold.by).or_default() += 1);
+        Ok(LockTable { version, list, held, holders, notes, runs: BTreeMap::new() })
     }
 
     /// The same table with these runs.
@@ -238,9 +195,41 @@ impl LockTable {
         self.held.is_empty()
     }
 
+    /// Whether the table says nothing: nobody holds anything, and no run is known.
+    pub fn is_bare(&self) -> bool {
+        self.held.is_empty() && self.runs.is_empty()
+    }
+
     /// All names that somebody holds, in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&LockName, LockHold)> {
         self.held.iter().map(|(name, hold)| (name, *hold))
+    }
+
+    /// The lives that hold names, and how many each of them.
+    pub fn holders(&self) -> impl ExactSizeIterator<Item = (Life, usize)> {
+        self.holders.iter().map(|(life, count)| (*life, *count))
+    }
+
+    /// How many names this life holds.
+    pub fn count_of(&self, life: Life) -> usize {
+        self.holders.get(&life).copied().unwrap_or(0)
+    }
+
+    /// What it has that the other has not so, and the names that the other has alone: each in the order of the names.
+    pub fn differing(&self, other: &LockTable) -> (Vec<(LockName, LockHold)>, Vec<LockName>) {
+        let (mut held, mut freed) = (Vec::new(), Vec::new());
+        let mut old = other.iter().peekable();
+        for (name, hold) in self.iter() {
+            while let Some((gone, _)) = old.next_if(|(other, _)| *other < name) {
+                freed.push(gone.clone());
+            }
+            let before = old.next_if(|(other, _)| *other == name).map(|(_, before)| before);
+            if before != Some(hold) {
+                held.push((name.clone(), hold));
+            }
+        }
+        freed.extend(old.map(|(name, _)| name.clone()));
+        (held, freed)
     }
 
     pub fn note(&self, member: NodeId) -> Option<TakingNote> {
@@ -306,7 +295,8 @@ impl LockTable {
             }
             TableChange::Release { name, token } => {
                 self.expect(name, *token)?;
-                self.held.remove(name);
+                let hold = self.held.remove(name);
+                self.uncount(hold);
             }
             TableChange::Move { name, token, to } => {
                 self.expect(name, *token)?;
@@ -314,14 +304,14 @@ impl LockTable {
             }
             TableChange::Strip(life) => {
                 let before = self.held.len();
-                self.held.retain(|_, hold| !hold.by.is_up_to(*life));
+                self.free(|by| by.is_up_to(*life));
                 if self.held.len() < before {
                     let note = self.notes.entry(life.member).or_default();
                     let incarnation = note.incarnation.max(life.incarnation);
                     *note = TakingNote { incarnation, version: self.version };
                 }
             }
-            TableChange::Bury(life) => self.held.retain(|_, hold| hold.by != *life),
+            TableChange::Bury(life) => self.free(|by| by == *life),
             TableChange::Begin { name, run } => {
                 self.expect(name, self.version.counter)?;
                 if self.runs.len() >= MOST_RUNS && !self.runs.contains_key(name) {
@@ -340,8 +330,31 @@ impl LockTable {
 
     fn give(&mut self, list: &MemberList, name: &LockName, by: Life) -> Result<(), ChangeRefusal> {
         list.get(by.member).ok_or(ChangeRefusal::NoMember)?;
-        self.held.insert(name.clone(), LockHold { by, token: self.version.counter });
+        let hold = LockHold { by, token: self.version.counter };
+        let before = self.held.insert(name.clone(), hold);
+        *self.holders.entry(by).or_default() += 1;
+        self.uncount(before);
         Ok(())
+    }
+
+    /// Such lives hold nothing any more.
+    fn free(&mut self, is_free: impl Fn(Life) -> bool) {
+        let before = self.holders.len();
+        self.holders.retain(|life, _| !is_free(*life));
+        if self.holders.len() < before {
+            self.held.retain(|_, hold| !is_free(hold.by));
+        }
+    }
+
+    /// This was held, and is not any more.
+    fn uncount(&mut self, hold: Option<LockHold>) {
+        let Some(LockHold { by, .. }) = hold else { return };
+        if let Some(count) = self.holders.get_mut(&by) {
+            *count -= 1;
+            if *count == 0 {
+                self.holders.remove(&by);
+            }
+        }
     }
 
     /// A release names its token: a late one frees no later holder. (G10)

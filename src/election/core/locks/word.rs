@@ -5,26 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::periods::{RunEnd, WallTime};
+use super::piece::{TablePiece, TableWord, WantsPiece};
 use super::recurring::PeriodWants;
 use super::table::{Life, LockName, LockTable};
 use super::voter::{PromiseReport, TableRead};
+pub use super::want::{LockWant, LockWants};
 use crate::core::membership::ListVersion;
 use crate::core::types::{Epoch, Incarnation, Version};
 
 /// The most words of one message.
 pub const MOST_WORDS: usize = 64;
 
-/// How much a member wants a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LockWant {
-    /// How much work it is beside others.
-    pub weight: u32,
-    /// The greater is preferred.
-    pub prefer: u32,
-}
-
-/// The names that a member wants.
-pub type LockWants = BTreeMap<LockName, LockWant>;
+/// The most names that a word says were given back: the rest follows once the table says so of these.
+pub const MOST_RELEASED: usize = 500;
 
 /// A message about locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -76,7 +69,10 @@ pub enum LockWord {
     /// What a member wants and has given back, for the coordinator, and what it promised as a voter.
     Want {
         life: Life,
-        /// None if they are those that the member sent last.
+        /// It grows whenever the member wants something else; 0 as long as it never wanted anything.
+        number: u64,
+        /// None if they are those that the member sent under this number before. Expects [`LockWord::Lacks`] if the
+        /// coordinator does not have these.
         wants: Option<Arc<LockWants>>,
         released: BTreeMap<LockName, u64>,
         promises: PromiseReport,
@@ -84,6 +80,18 @@ pub enum LockWord {
         /// The hash of what its configuration says of locks.
         rules: u64,
     },
+    /// A part of a table that is too long for one message, or of what the receiver lacks of it: whoever carries words makes
+    /// these, and puts them together again.
+    Piece {
+        word: TableWord,
+        piece: Arc<TablePiece>,
+    },
+    /// A part of what a member wants, before its [`LockWord::Want`]: made and put together in the same way.
+    Wants {
+        piece: WantsPiece,
+    },
+    /// The coordinator does not have what the member wants: it is to send all of it.
+    Lacks,
     /// A holder gave these names back a while ago, each under a token, and its table does not say so: the coordinator may not
     /// reach it. A voter passes that on to the coordinator, once.
     Gave {
@@ -125,6 +133,32 @@ pub enum LockWord {
     },
 }
 
+impl TableWord {
+    /// Of this word, and its table.
+    pub fn of(word: &LockWord) -> Option<(TableWord, &Arc<LockTable>)> {
+        Some(match word {
+            LockWord::Store { table } => (TableWord::Store, table),
+            LockWord::Done { table } => (TableWord::Done, table),
+            LockWord::Table { epoch, read } => {
+                let promises = read.promises.clone();
+                (TableWord::Read { epoch: *epoch, promises }, read.table.as_ref()?)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The word, with this table.
+    pub fn with(self, table: Arc<LockTable>) -> LockWord {
+        match self {
+            TableWord::Store => LockWord::Store { table },
+            TableWord::Done => LockWord::Done { table },
+            TableWord::Read { epoch, promises } => {
+                LockWord::Table { epoch, read: TableRead { table: Some(table), promises } }
+            }
+        }
+    }
+}
+
 impl LockWord {
     /// The table in it, which makes it long.
     pub fn table(&self) -> Option<&Arc<LockTable>> {
@@ -150,11 +184,17 @@ impl LockWord {
             LockWord::Stored { version } | LockWord::Waits { version, .. } => {
                 (version.epoch, version.counter)
             }
+            LockWord::Piece { piece, .. } => {
+                let (version, base) = (piece.version, piece.base.unwrap_or_default());
+                (version.epoch.max(base.epoch), version.counter.max(base.counter))
+            }
+            LockWord::Wants { .. } => (Epoch(0), 0),
             LockWord::Ask { known, .. } => (known.epoch, known.counter),
             LockWord::Want { released, .. } | LockWord::Gave { released, .. } => {
                 (Epoch(0), released.values().copied().max().unwrap_or(0))
             }
-            LockWord::Promise { .. }
+            LockWord::Lacks
+            | LockWord::Promise { .. }
             | LockWord::Order { .. }
             | LockWord::Rebalance { .. }
             | LockWord::Ordered { .. }

@@ -1,9 +1,10 @@
 //! What a coordinator does for names that are held once in each period.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{Coordination, ElectionView, HeardMember};
-use crate::core::locks::periods::{self, OncePer, PeriodRun, WallTime};
+use super::heard::{HeardMember, PeriodsNow};
+use super::{Coordination, ElectionView};
+use crate::core::locks::periods::{OncePer, WallTime};
 use crate::core::locks::table::{LockName, LockTable, MOST_RUNS, TableChange};
 use crate::core::locks::word::LockWord;
 use crate::core::planted::Fault;
@@ -12,16 +13,13 @@ use crate::core::types::{NodeId, Time};
 /// A run is forgotten within so many times `failure`, or not at all.
 const FORGETTING: u32 = 4;
 
-/// The periods that count for each name for which any candidate has some; none if the name is held like any other.
-pub(super) type Rhythms<'a> = BTreeMap<&'a LockName, Option<OncePer>>;
-
 impl Coordination {
     /// A word about runs came: a voter says what its clock shows, or an operator wants a run forgotten.
     pub fn hear_of_runs(&mut self, now: Time, from: NodeId, word: LockWord) {
         match word {
             LockWord::Wall { time } => {
                 self.runs.clocks.hear(from, time, now);
-                self.is_due = true;
+                self.is_later = true;
             }
             LockWord::Forget { name } => self.forget(now, name),
             _ => {}
@@ -48,6 +46,22 @@ impl Coordination {
         wanted || !self.runs.forgets.is_empty()
     }
 
+    /// Whether a name may be held for a run by now, or a run forgotten.
+    pub(super) fn has_due_run(&self, view: &ElectionView) -> bool {
+        if !self.needs_time() {
+            return false;
+        }
+        let Some(table) = self.table.done() else { return false };
+        let now = self.periods(view, table);
+        let present = self.members.values().filter(|known| !self.is_gone(view, known.life));
+        let mut names =
+            present.flat_map(|known| known.periods.once.keys().map(move |it| (known, it)));
+        let wants = |(known, name): (&HeardMember, &LockName)| {
+            known.wants.contains_key(name) && table.get(name).is_none() && now.may_hold(known, name)
+        };
+        names.any(wants) || !self.ended(&now).is_empty()
+    }
+
     /// What time it is, if a majority of the voters said of late what their clocks show. (G14)
     pub fn time(&self, view: &ElectionView) -> Option<WallTime> {
         if Fault::OwnClock.is_planted() {
@@ -58,7 +72,7 @@ impl Coordination {
     }
 
     /// Of candidates that differ those are right that have the periods of the last run, else those of the first member.
-    pub(super) fn rhythms(&self, view: &ElectionView, table: &LockTable) -> Rhythms<'_> {
+    pub fn periods<'a>(&'a self, view: &ElectionView, table: &'a LockTable) -> PeriodsNow<'a> {
         let present = || self.members.values().filter(|known| !self.is_gone(view, known.life));
         let names: BTreeSet<&LockName> =
             present().flat_map(|known| known.periods.once.keys()).collect();
@@ -70,56 +84,23 @@ impl Coordination {
             let same = all.iter().copied().flatten().find(|once| Some(*once) == last);
             same.or_else(|| all.first().copied().flatten())
         };
-        names.into_iter().map(|name| (name, counts(name))).collect()
+        let once = names.into_iter().map(|name| (name, counts(name))).collect();
+        PeriodsNow { table, time: self.time(view), once }
     }
 
     /// The names for which this member has other periods than those that count.
-    pub fn differing_periods(&self, view: &ElectionView, member: NodeId) -> BTreeSet<LockName> {
+    pub fn differing_periods(&self, now: &PeriodsNow<'_>, member: NodeId) -> BTreeSet<LockName> {
         let Some(known) = self.members.get(&member) else { return BTreeSet::new() };
-        let blank = LockTable::default();
-        let rhythms = self.rhythms(view, self.table.done().map_or(&blank, |table| table));
-        let wanted = known.wants.keys().filter(|name| !keeps(&rhythms, known, name));
-        wanted.cloned().collect()
-    }
-
-    /// Whether this member may hold the name now, if nobody does: one that is held once in each period only if its run is
-    /// due. (G13)
-    pub(super) fn may_hold(
-        &self,
-        view: &ElectionView,
-        (table, rhythms): (&LockTable, &Rhythms<'_>),
-        known: &HeardMember,
-        name: &LockName,
-    ) -> bool {
-        let Some(Some(once)) = rhythms.get(name) else { return keeps(rhythms, known, name) };
-        let (now, last) = (self.time(view), table.run(name));
-        let has_room = last.is_some() || table.runs().len() < MOST_RUNS;
-        has_room
-            && keeps(rhythms, known, name)
-            && now.is_some_and(|now| periods::is_due(last, *once, now))
-    }
-
-    /// The runs for which these names are taken. (G13)
-    pub(super) fn begun(
-        &self,
-        view: &ElectionView,
-        (table, rhythms): (&LockTable, &Rhythms<'_>),
-        placed: &[TableChange],
-    ) -> Vec<TableChange> {
-        let Some(now) = self.time(view) else { return Vec::new() };
-        let begun = placed.iter().filter_map(|change| {
-            let TableChange::Take { name, by } = change else { return None };
-            let once = rhythms.get(name).copied().flatten()?;
-            let until = periods::until(table.run(name), once, now);
-            // The change gives it the token of the taking.
-            let run = PeriodRun { once, until, token: 0, by: by.member, begun: now, end: None };
-            Some(TableChange::Begin { name: name.clone(), run })
-        });
-        begun.collect()
+        // A name for which nobody has periods is held like any other.
+        let named = now.once.keys().filter(|name| known.wants.contains_key(**name));
+        named.filter(|name| !now.keeps(known, name)).map(|name| (*name).clone()).collect()
     }
 
     /// How runs ended by what their hosts gave back, and what is to be forgotten.
-    pub(super) fn ended(&self, view: &ElectionView, table: &LockTable) -> Vec<TableChange> {
+    pub(super) fn ended(
+        &self,
+        PeriodsNow { table, time, .. }: &PeriodsNow<'_>,
+    ) -> Vec<TableChange> {
         let ended = self.members.values().flat_map(|known| {
             let token = |name| known.released.get(name).copied();
             let ended = known.periods.ended.iter();
@@ -136,18 +117,11 @@ impl Coordination {
             let name = name.clone();
             TableChange::End { name, token, end }
         });
-        let now = self.time(view);
         let is_over = |name: &&LockName| {
             let run = table.run(name).filter(|_| table.get(name).is_none());
-            run.is_some_and(|run| now.is_some_and(|now| now >= run.until))
+            run.is_some_and(|run| time.is_some_and(|now| now >= run.until))
         };
         let forgotten = self.runs.forgets.keys().filter(is_over);
         ended.chain(forgotten.map(|name| TableChange::Forget { name: name.clone() })).collect()
     }
-}
-
-/// Whether this member wants the name in the periods that count.
-fn keeps(rhythms: &Rhythms<'_>, known: &HeardMember, name: &LockName) -> bool {
-    let counts = rhythms.get(name).copied().flatten();
-    !rhythms.contains_key(name) || known.periods.once.get(name).copied() == counts
 }

@@ -69,7 +69,7 @@ impl LockMember {
             let token = table.get(&wish.name).map(|hold| hold.token);
             table.run(&wish.name).is_some_and(|run| Some(run.token) == token)
         };
-        let wishes = present.to_place(view).into_iter();
+        let wishes = present.to_place(view, &present.periods(view, table)).into_iter();
         let wishes: Vec<LockWish> = wishes.filter(|wish| !runs(wish)).collect();
         let better = |change| {
             let TableChange::Move { name, to, .. } = change else { return None };

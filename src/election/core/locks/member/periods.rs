@@ -1,14 +1,14 @@
 //! A member and the names that are held once in each period.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{LockMember, LockOutput};
 use crate::core::locks::coordination::ElectionView;
 use crate::core::locks::periods::{AgreedTime, RunEnd, WallTime};
 use crate::core::locks::recurring::{OnceWants, PeriodWants, PeriodsKnown};
-use crate::core::locks::table::LockName;
-use crate::core::locks::word::LockWord;
+use crate::core::locks::table::{LockName, LockTable};
+use crate::core::locks::word::{LockWord, MOST_RELEASED};
 use crate::core::types::NodeId;
 
 impl LockMember {
@@ -36,9 +36,14 @@ impl LockMember {
     }
 
     /// What the coordinator is to know of them.
-    /// What the coordinator is to know of them.
     pub(super) fn period_wants(&self) -> PeriodWants {
-        PeriodWants { once: self.periods.once.clone(), ended: self.holder.ended().clone() }
+        PeriodWants { once: self.periods.once.clone(), ended: self.some_ended() }
+    }
+
+    /// How the runs ended of some of what it gave back.
+    pub(super) fn some_ended(&self) -> BTreeMap<LockName, RunEnd> {
+        let ended = self.holder.ended().iter().take(MOST_RELEASED);
+        ended.map(|(name, end)| (name.clone(), *end)).collect()
     }
 
     /// A coordinator that has to know the time asks for it, and says what it knows.
@@ -48,9 +53,11 @@ impl LockMember {
         if !present.needs_time() {
             return;
         }
-        let time = present.time(view);
+        let blank = LockTable::default();
+        let periods = present.periods(view, present.table.done().map_or(&blank, |table| table));
+        let time = periods.time();
         let words: Vec<(NodeId, LockWord)> = (view.list.iter())
-            .map(|member| (member.id, present.differing_periods(view, member.id)))
+            .map(|member| (member.id, present.differing_periods(&periods, member.id)))
             .map(|(id, differ)| (id, LockWord::Clock { time, differ }))
             .collect();
         words.into_iter().for_each(|(to, word)| self.say(to, word, out));

@@ -8,7 +8,7 @@ use crate::core::locks::table::LockTable;
 use crate::core::locks::tests::{id, name, three};
 use crate::core::locks::word::LockWant;
 use crate::core::settings::Timing;
-use crate::core::types::Incarnation;
+use crate::core::types::{Incarnation, Version};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -22,14 +22,16 @@ struct Cluster {
     /// Two members whose link is cut.
     cut: Option<(NodeId, NodeId)>,
     reserved: Epoch,
+    /// How often a member said all that it wants, and was heard.
+    wholes: usize,
 }
 
 impl Cluster {
     fn new(kept: [KeptTable; 3]) -> Cluster {
         let leader = (id(1), Epoch(1));
         let (members, elect, over) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let (now, cut, reserved) = (Time(0), None, Epoch(16));
-        let mut cluster = Cluster { now, leader, members, elect, over, cut, reserved };
+        let (now, cut, reserved, wholes) = (Time(0), None, Epoch(16), 0);
+        let mut cluster = Cluster { now, leader, members, elect, over, cut, reserved, wholes };
         for (number, kept) in (1..).zip(kept) {
             let life = Life { member: id(number), incarnation: Incarnation(1) };
             let view = cluster.view();
@@ -67,6 +69,8 @@ impl Cluster {
                         LockOutput::Say { to: whom, .. }
                             if self.cut == Some((to, whom)) || self.cut == Some((whom, to)) => {}
                         LockOutput::Say { to: whom, word } => {
+                            let is_whole = matches!(word, LockWord::Want { wants: Some(_), .. });
+                            self.wholes += usize::from(is_whole);
                             inputs.push_back((whom, LockInput::Word { from: to, word }));
                         }
                         LockOutput::Keep { number, .. } => {
@@ -220,6 +224,12 @@ fn a_leader_that_knows_of_no_lock_changes_the_voters_once_a_majority_knows_of_no
     fresh.members.remove(&id(3));
     fresh.run(MS * 10);
     assert_eq!((state(&fresh), fresh.elect.is_empty()), ((true, true), true));
+    // Nothing is proposed, which a newcomer might not store: the next change would wait for that.
+    let mut first = without_wants([(); 3].map(|()| KeptTable::default()));
+    first.run(MS * 200);
+    assert_eq!(state(&first), (true, true));
+    let version = |member: &LockMember| member.voter.kept().table.as_ref().map(|it| it.version());
+    assert!(first.members.values().all(|member| version(member) == Some(Version::default())));
 
     let mut before = Cluster::new([(); 3].map(|()| KeptTable::default()));
     before.run(MS * 200);
@@ -231,4 +241,23 @@ fn a_leader_that_knows_of_no_lock_changes_the_voters_once_a_majority_knows_of_no
     assert_eq!(state(&missed), (false, false), "promises may run by tables that it has just read");
     missed.run(MS * 410);
     assert_eq!(state(&missed), (false, true));
+}
+
+#[test]
+fn all_that_a_member_wants_is_said_once_and_again_if_it_did_not_arrive() {
+    let mut cluster = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    cluster.run(MS * 200);
+    assert_eq!(cluster.wholes, 2);
+    cluster.run(MS * 2000);
+    assert_eq!(cluster.wholes, 2);
+    cluster.cut = Some((id(1), id(3)));
+    let view = cluster.view();
+    let wants: LockWants = [(name("z"), LockWant { weight: 1, prefer: 0 })].into();
+    cluster.members.get_mut(&id(3)).expect("it lives").want(&view, wants.clone());
+    cluster.run(MS * 110);
+    cluster.cut = None;
+    cluster.run(MS * 300);
+    assert_eq!(cluster.wholes, 3);
+    let wishes = cluster.members[&id(1)].wishes(&cluster.view());
+    assert_eq!(wishes.last().map(|(id, wants)| (*id, (**wants).clone())), Some((id(3), wants)));
 }

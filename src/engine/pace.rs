@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::system::uname;
 
-use crate::core::bounds;
+use electd_election::core::bounds;
 
 /// Between two looks at a lock that another has, at most and at least.
 const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
@@ -13,7 +13,8 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_s
 /// When is what done with a lock that is taken for so long.
 #[derive(Clone, Copy, Debug)]
 pub struct EnginePace {
-    pub(super) ttl: Duration,
+    /// For how long the engine is asked.
+    pub ttl: Duration,
 }
 
 impl EnginePace {
@@ -36,11 +37,15 @@ impl EnginePace {
         self.ttl / 5
     }
 
-    pub(super) fn between_renewals(self) -> Duration {
+    /// When the next renewal is due, from the sending of the last.
+    #[must_use]
+    pub fn between_renewals(self) -> Duration {
         self.ttl / 5
     }
 
-    pub(super) fn between_looks(self) -> Duration {
+    /// When to ask again, where another has the lock, or no answer came.
+    #[must_use]
+    pub fn between_looks(self) -> Duration {
         (self.ttl / 10).clamp(LOOK.0, LOOK.1)
     }
 }
@@ -58,7 +63,19 @@ pub fn host() -> String {
     plain(&uname().nodename().to_string_lossy())
 }
 
-pub(super) fn plain(name: &str) -> String {
+fn plain(name: &str) -> String {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
     name.chars().filter(is_plain).take(63).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_holder_begins_with_its_host() {
+        let own = holder("x");
+        assert!(own.starts_with(&format!("{} pid ", host())) && own.ends_with(" x"), "{own}");
+        assert_eq!(plain("a'b\\c\n;d.e-f_g"), "abcd.e-f_g");
+    }
 }
