@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::core::locks::piece::{JoinedPieces, TablePiece, TableWord, WantsPiece, table_of};
+use crate::core::locks::piece::{JoinedPieces, TablePiece, TableWord, WantsPiece};
 use crate::core::locks::table::{BadTable, LockTable};
 use crate::core::locks::word::LockWord;
 use crate::core::types::{Incarnation, NodeId, Version};
@@ -165,7 +165,7 @@ impl Parcels {
         };
         let base = joined.base.map_or(Some(Arc::default()), |base| self.remembered(base));
         let Some(base) = base else { return Ok(None) };
-        let table = Arc::new(table_of(joined, &base)?);
+        let table = Arc::new(joined.made_of(&base)?);
         self.remember(&table);
         Ok(Some(table))
     }

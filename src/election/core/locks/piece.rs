@@ -110,7 +110,10 @@ impl TablePiece {
     }
 
     /// The table that the joined pieces make.
-    fn made_of(self, base: &LockTable) -> Result<LockTable, BadTable> {
+    ///
+    /// # Errors
+    /// If no coordinator ever made it.
+    pub fn made_of(self, base: &LockTable) -> Result<LockTable, BadTable> {
         let mut held: BTreeMap<LockName, LockHold> =
             base.iter().map(|(name, hold)| (name.clone(), hold)).collect();
         held.retain(|name, _| !self.freed.contains(name));
@@ -180,12 +183,4 @@ impl JoinedPieces {
         let joined = self.wants.take_if(|joined| joined.place.is_last())?;
         (joined.number == number).then(|| Arc::new(joined.wants))
     }
-}
-
-/// The table of these pieces.
-///
-/// # Errors
-/// If no coordinator ever made it.
-pub fn table_of(joined: TablePiece, base: &LockTable) -> Result<LockTable, BadTable> {
-    joined.made_of(base)
 }
