@@ -44,9 +44,10 @@
 //! `electd-model`. `electd-facts` is the status of a node, and the one verdict on a cluster. `electd-host` is what a
 //! node does with its host: [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that
 //! certifies a node's death), [`store`] (durable state), [`rank`] (samples of an attribute, the health check),
-//! [`cgroup`] (that of a job) and `realtime` (how the kernel runs the threads of a heartbeat).
+//! [`cgroup`] (that of a job) and `realtime` (how the kernel runs the threads of a heartbeat). [`config`] is
+//! `electd-config`.
 //!
-//! Around them: [`config`], [`node`] (the election thread), `exec` (commands and addresses while a node leads, and
+//! Around them: [`node`] (the election thread), `exec` (commands and addresses while a node leads, and
 //! hooks), `admin` (HTTP), `lab` (the simulator in a browser) and `cli`. Arrows point inwards: nothing in the core
 //! knows of the rooms around it.
 //!
@@ -82,6 +83,7 @@
 //! | log | lines that stderr did not take immediately, and ten seconds | the process ends |
 //! | ctrl-c | INT | the process ends |
 
+pub use electd_config as config;
 pub use electd_election::{core, limits};
 use electd_host::{calls, coroner, net, realtime};
 pub use electd_host::{cgroup, local, rank, store, tls};
@@ -101,7 +103,6 @@ use electd_testing as testing;
 pub mod admin;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod config;
 #[cfg(feature = "cli")]
 pub mod exec;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -9,7 +9,7 @@ use super::{Config, ConfigErrors, parse};
 /// Makes a configuration without a file. It has the keys, defaults and checks of the file: docs/reference.md.
 ///
 /// ```
-/// use electd::config::Builder;
+/// use electd_config::Builder;
 /// use serde_json::json;
 ///
 /// let config = Builder::new("shop", "majority", "/var/lib/shop")

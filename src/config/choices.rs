@@ -2,8 +2,8 @@
 
 use strum::VariantArray;
 
-use crate::core::settings::Preempt;
-use crate::limits::quote;
+use electd_election::core::settings::Preempt;
+use electd_election::limits::quote;
 
 /// A name in the file and its value.
 pub(super) type NamedValue<T> = (&'static str, T);
@@ -53,8 +53,8 @@ pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::settings::Quorum;
-    use crate::core::types::Role;
+    use electd_election::core::settings::Quorum;
+    use electd_election::core::types::Role;
 
     #[test]
     fn a_slip_of_the_finger_is_recognised_and_another_word_is_not() {

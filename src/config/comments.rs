@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// The text with blanks in place of its comments.
-pub(crate) fn blanked(text: &str) -> Cow<'_, str> {
+pub fn blanked(text: &str) -> Cow<'_, str> {
     if !text.contains("//") {
         return Cow::Borrowed(text);
     }

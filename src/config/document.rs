@@ -6,10 +6,10 @@ use super::choices::{PREEMPTS, all, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
 use super::{health, hooks, locks, members, rank, timing, tls};
-use crate::core::address::HostPort;
-use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
-use crate::core::types::Role;
-use crate::limits::is_cluster_name;
+use electd_election::core::address::HostPort;
+use electd_election::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
+use electd_election::core::types::Role;
+use electd_election::limits::is_cluster_name;
 
 const KEYS: &[&str] = &[
     "cluster",
@@ -80,7 +80,8 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         tls::check_admin(&members, spot, report);
     }
     let is_untrusted = quorum == Quorum::Majority && trust_refused?.is_some();
-    let warnings = [is_untrusted.then_some(UNTRUSTED), unserved(&members, cfg!(feature = "http"))];
+    let warnings =
+        [is_untrusted.then_some(UNTRUSTED), unserved(&members, cfg!(any(feature = "http", test)))];
     Some(Config {
         file: std::path::PathBuf::new(), // `parse` knows it
         cluster: cluster?,
@@ -218,7 +219,10 @@ mod tests {
         let mut config = super::super::parse(text, Path::new("/no/such/c.json")).unwrap();
         assert_eq!(unserved(&config.members, false), Some(UNSERVED));
         assert_eq!(unserved(&config.members, true), None);
-        assert_eq!(config.warnings.contains(&UNSERVED.to_owned()), !cfg!(feature = "http"));
+        assert_eq!(
+            config.warnings.contains(&UNSERVED.to_owned()),
+            !cfg!(any(feature = "http", test))
+        );
         config.members.iter_mut().for_each(|member| member.admin = None);
         assert_eq!(unserved(&config.members, false), None);
     }

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::core::membership::Member;
-use crate::core::types::{NodeId, Role};
-use crate::limits::MemberError;
+use electd_election::core::membership::Member;
+use electd_election::core::types::{NodeId, Role};
+use electd_election::limits::MemberError;
 
 /// The entry as it is in the file. Settings that only the member itself needs stay in its own file.
 #[derive(Deserialize)]

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use super::{Config, MemberConfig, entry, parse};
-use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::settings::Timing;
-use crate::limits::{is_cluster_name, is_name};
+use electd_election::core::membership::{ListVersion, Member, MemberList};
+use electd_election::core::settings::Timing;
+use electd_election::limits::{is_cluster_name, is_name};
 
 /// Configurations with every key.
 pub fn seeds() -> Vec<Vec<u8>> {

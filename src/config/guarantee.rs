@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use electd_facts::majority;
 
-use crate::core::bounds;
-use crate::core::settings::{AlgorithmKind, Quorum, Timing};
-use crate::core::types::Role;
+use electd_election::core::bounds;
+use electd_election::core::settings::{AlgorithmKind, Quorum, Timing};
+use electd_election::core::types::Role;
 
 /// What users may rely on with a quorum and these timings.
 ///

@@ -7,7 +7,7 @@ use super::choices;
 use super::report::{Object, Report, Spot};
 use super::types::HealthConfig;
 use super::{program, timing};
-use crate::core::settings::Alone;
+use electd_election::core::settings::Alone;
 
 const KEYS: &[&str] = &["command", "every", "timeout", "fall", "rise", "alone"];
 

@@ -8,9 +8,9 @@ use strum::{IntoStaticStr, VariantArray};
 use super::choices::{all, nearest};
 use super::report::{Object, Report, Spot};
 use super::timing;
-use crate::core::locks::rules::LockRules;
-use crate::core::locks::table::{BadLockName, LockName, MOST_NAMES};
-use crate::limits::quote;
+use electd_election::core::locks::rules::LockRules;
+use electd_election::core::locks::table::{BadLockName, LockName, MOST_NAMES};
+use electd_election::limits::quote;
 
 /// All that the file says of locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Default for LocksConfig {
 
 impl LocksConfig {
     /// Whether any name is to be held where another is.
-    pub(crate) fn has_followers(&self) -> bool {
+    pub fn has_followers(&self) -> bool {
         self.declared.values().any(|lock| lock.with.is_some())
     }
 

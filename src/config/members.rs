@@ -10,10 +10,10 @@ use super::rank::{self, ClusterRank};
 use super::report::{Object, Report, Spot};
 use super::types::MemberConfig;
 use super::{health, hooks, tls};
-use crate::core::address::{BadAddress, HostPort};
-use crate::core::membership::MOST_MEMBERS;
-use crate::core::types::{NodeId, Role};
-use crate::limits::{NAME_RULE, is_id, is_name};
+use electd_election::core::address::{BadAddress, HostPort};
+use electd_election::core::membership::MOST_MEMBERS;
+use electd_election::core::types::{NodeId, Role};
+use electd_election::limits::{NAME_RULE, is_id, is_name};
 
 const KEYS: &[&str] = &[
     "name",

@@ -44,10 +44,9 @@ fn of_state(stored: &[String]) -> String {
 /// named like this host.
 ///
 /// ```
-/// # let node = electd::node::example::leader()?;
-/// # let file = node.config();
-/// let config = electd::config::load(&file)?;
-/// assert_eq!(electd::config::node_name(&config, Some("a"))?, "a");
+/// # let file = std::path::Path::new("../../conf/cluster.json");
+/// let config = electd_config::load(file)?;
+/// assert_eq!(electd_config::node_name(&config, Some("node-1"))?, "node-1");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -87,11 +86,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::core::types::Role;
+    use electd_election::core::types::Role;
 
     fn config(node: Option<&str>) -> Config {
         let text = include_str!("../../conf/cluster.json");
-        let mut config = crate::config::parse(text, Path::new("cluster.json")).unwrap();
+        let mut config = super::super::parse(text, Path::new("cluster.json")).unwrap();
         config.node = node.map(str::to_owned);
         config
     }

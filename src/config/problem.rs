@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// All problems found in one file, in the order of the file.
 ///
 /// ```
-/// let errors = electd::config::parse("{", "cluster.json".as_ref()).unwrap_err();
+/// let errors = electd_config::parse("{", "cluster.json".as_ref()).unwrap_err();
 /// assert!(errors.to_string().starts_with("cluster.json:1:"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,8 +105,8 @@ impl Position {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{load, parse};
     use super::*;
-    use crate::config::{load, parse};
 
     /// Its file system may be there later. What was read and is wrong stays wrong.
     #[test]

@@ -8,7 +8,7 @@ use super::choices;
 use super::report::{Object, Report, Spot};
 use super::types::{Attribute, RankConfig};
 use super::{program, timing};
-use crate::core::settings::{Margin, RankKind};
+use electd_election::core::settings::{Margin, RankKind};
 
 /// All keys of a `rank`. Which of them belong there depends on its kind.
 const KEYS: &[&str] = &["by", "priority", "path", "command", "timeout", "every", MARGIN];

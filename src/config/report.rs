@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use super::choices::{NamedValue, nearest, pick};
 use super::json::JsonNode;
 use super::problem::{ConfigProblem, Position};
-use crate::core::types::Rank;
-use crate::limits::quote;
+use electd_election::core::types::Rank;
+use electd_election::limits::quote;
 
 /// A value with the path of keys that leads to it.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What files say, from their text to the configuration or to what is wrong with them.
 
+use super::fuzz;
 use super::*;
-use crate::config::fuzz;
 
 const FILE: &str = "/etc/electd/c.json";
 

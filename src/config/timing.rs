@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use jiff::fmt::friendly::SpanParser;
 
 use super::report::{Object, Report, Spot};
-use crate::core::settings::{Quorum, Timing};
+use electd_election::core::settings::{Quorum, Timing};
 
 const KEYS: &[&str] = &["heartbeat", "failure", "message", "lease"];
 
@@ -77,7 +77,7 @@ type Bad = (String, String);
 
 /// A length of time in jiff's friendly format, but always with a unit: that would take "00:00:01" as well.
 #[must_use]
-pub(crate) fn with_unit(text: &str) -> Option<SignedDuration> {
+pub fn with_unit(text: &str) -> Option<SignedDuration> {
     let parsed = SpanParser::new().parse_duration(text).ok();
     parsed.filter(|_| !is_bare(text) && !text.contains(':'))
 }

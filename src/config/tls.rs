@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::report::{Object, Report, Spot};
 use super::types::MemberConfig;
-use crate::tls::{AVAILABLE, Files, can_name};
+use electd_host::tls::{AVAILABLE, Files, can_name};
 
 const KEYS: &[&str] = &["ca", "cert", "key"];
 

@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::locks::LocksConfig;
-use crate::core::settings::{AlgorithmKind, Alone, Margin, Preempt, Quorum, RankKind, Timing};
-use crate::core::types::{NodeId, Role};
-use crate::tls::Files;
+use electd_election::core::settings::{
+    AlgorithmKind, Alone, Margin, Preempt, Quorum, RankKind, Timing,
+};
+use electd_election::core::types::{NodeId, Role};
+use electd_host::tls::Files;
 
 /// The configuration of a cluster, validated as a whole.
 ///
 /// ```
-/// # let node = electd::node::example::leader()?;
-/// # let file = node.config();
-/// let config = electd::config::load(&file)?;
-/// assert_eq!((config.cluster.as_str(), config.members.len()), ("example", 1));
+/// # let file = std::path::Path::new("../../conf/cluster.json");
+/// let config = electd_config::load(file)?;
+/// assert_eq!((config.cluster.as_str(), config.members.len()), ("demo", 5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -190,10 +191,9 @@ impl Config {
     /// The member with this name.
     ///
     /// ```
-    /// # let node = electd::node::example::leader()?;
-    /// # let file = node.config();
-    /// let config = electd::config::load(&file)?;
-    /// assert!(config.member("a").is_some() && config.member("b").is_none());
+    /// # let file = std::path::Path::new("../../conf/cluster.json");
+    /// let config = electd_config::load(file)?;
+    /// assert!(config.member("node-1").is_some() && config.member("node-9").is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -212,12 +212,11 @@ impl Config {
     /// The role of each member.
     ///
     /// ```
-    /// # let node = electd::node::example::leader()?;
-    /// # let file = node.config();
-    /// let config = electd::config::load(&file)?;
-    /// use electd::core::types::Role;
+    /// # let file = std::path::Path::new("../../conf/cluster.json");
+    /// let config = electd_config::load(file)?;
+    /// use electd_election::core::types::Role;
     ///
-    /// assert_eq!(config.roles(), [Role::Member]);
+    /// assert_eq!(config.roles(), [Role::Member; 5]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -228,10 +227,9 @@ impl Config {
     /// The folder of a node's state.
     ///
     /// ```
-    /// # let node = electd::node::example::leader()?;
-    /// # let file = node.config();
-    /// let config = electd::config::load(&file)?;
-    /// assert!(config.state_dir("a").ends_with("data/a"));
+    /// # let file = std::path::Path::new("../../conf/cluster.json");
+    /// let config = electd_config::load(file)?;
+    /// assert!(config.state_dir("node-1").ends_with("node-1"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::json::JsonNode;
 use super::{comments, entry};
-use crate::core::membership::Member;
+use electd_election::core::membership::Member;
 
 /// The places of a file's members in its text.
 #[derive(Debug)]

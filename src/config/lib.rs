@@ -18,7 +18,8 @@ mod comments;
 mod document;
 pub mod entry;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzz;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod guarantee;
 mod health;
 mod hooks;
@@ -32,21 +33,20 @@ mod rank;
 mod report;
 #[cfg(test)]
 mod tests;
-pub(crate) mod timing;
+pub mod timing;
 mod tls;
 pub mod types;
 mod written;
 
 pub use builder::Builder;
-#[cfg(feature = "cli")]
-pub(crate) use comments::blanked as without_comments;
+pub use comments::blanked as without_comments;
 pub use locks::LocksConfig;
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, ConfigProblem, Position};
 pub use types::{Attribute, Config, HealthConfig, HooksConfig, MemberConfig, RankConfig};
 pub use written::WrittenMembers;
 
-use crate::core::settings::Quorum;
+use electd_election::core::settings::Quorum;
 
 /// The largest file that is read: a thousand members fit many times over, a device does not.
 const LARGEST: u64 = 1 << 20;
@@ -82,7 +82,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// from: errors name it, and paths in the text start at its folder.
 ///
 /// ```
-/// let error = electd::config::parse("{}", "cluster.json".as_ref()).unwrap_err();
+/// let error = electd_config::parse("{}", "cluster.json".as_ref()).unwrap_err();
 /// assert!(error.problems.iter().any(|problem| problem.key == "quorum"));
 /// ```
 ///
