@@ -11,6 +11,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crossbeam::channel::Select;
 use electd::config;
 use electd::node::leadership::Change;
 use electd::node::locks::{LockName, LockWant, WantedLock};
-use electd::node::{Node, now};
+use electd::node::{Node, certify_death, now};
 
 /// How many names one thread follows.
 const NAMES: usize = 64;
@@ -26,13 +27,18 @@ const NAMES: usize = 64;
 /// How often a job writes.
 const STEP: Duration = Duration::from_millis(10);
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    // All that it does for a name ends with this process.
+    if let Some(code) = certify_death() {
+        return Ok(code);
+    }
     let arguments: Vec<String> = env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["node", file, member, names @ ..] => node(file.as_ref(), member, names),
-        ["job", file] => job(file),
-        _ => Err("say node or job".into()),
+        ["node", file, member, names @ ..] => node(file.as_ref(), member, names)?,
+        ["job", file] => job(file)?,
+        _ => return Err("say node or job".into()),
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn node(file: &Path, member: &str, names: &[&str]) -> Result<(), Box<dyn Error>> {

@@ -8,6 +8,8 @@ use std::fmt;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -25,8 +27,43 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 pub(crate) enum Attended {
     /// It does not: this process may have given work of its leaderships to processes that no coroner knows.
     No,
-    /// It does: the coroner knows all guards, which do such work.
+    /// It does: all such work ends with this process, or is done by guards, which the coroner knows.
     Yes,
+}
+
+impl Attended {
+    /// What the program said of itself, by [`certify_death`].
+    pub fn by_program() -> Attended {
+        if IS_CERTIFIED.load(Ordering::Relaxed) { Attended::Yes } else { Attended::No }
+    }
+}
+
+/// Whether this program called [`certify_death`]: it is a property of the program, and no coroner can begin without.
+static IS_CERTIFIED: AtomicBool = AtomicBool::new(false);
+
+/// Has the death of this process certified, so that another member leads within milliseconds of a crash, instead of after a
+/// lease. Call it first in `main`, and return the code if there is one: this process is the coroner of another one
+/// then, which waits beside each node for the end of its process.
+///
+/// Only for a program whose work as a leader or holder of locks *ends with its process*: threads, and connections that no other
+/// process has. What a child process or another service goes on to do would not have ended.
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     if let Some(code) = electd::node::certify_death() {
+///         return code;
+///     }
+///     // `Node::start`, `while_leading` or `while_holding`, as without it.
+///     ExitCode::SUCCESS
+/// }
+/// ```
+#[must_use]
+pub fn certify_death() -> Option<ExitCode> {
+    let code = crate::coroner::if_asked();
+    IS_CERTIFIED.store(code.is_none(), Ordering::Relaxed);
+    code
 }
 
 /// The coroner of this node, or why it has none. Cheap to clone.

@@ -13,7 +13,13 @@ use crate::limits::GREATEST;
 /// booted a minute ago, and there is no time below 0: for them it is a day.
 const AT_BOOT: Time = Time(if cfg!(test) { 86_400_000_000_000 } else { 0 });
 
-/// Now, since the boot of the machine.
+/// Now by the clock that a [`leadership::Leadership`](super::leadership::Leadership) is measured with: CLOCK_BOOTTIME.
+///
+/// ```
+/// let earlier = electd::node::now();
+/// assert!(electd::node::now() >= earlier);
+/// ```
+#[must_use]
 pub fn now() -> Time {
     let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

@@ -60,9 +60,11 @@ use crate::core::settings::Quorum;
 use crate::core::{self, Core};
 use crate::realtime::Realtime;
 
+pub use attendance::certify_death;
 pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
 use checked::Checks;
+pub use clock::now;
 pub(crate) use clock::{moment, moment_of, since_boot, wall_clock_ms};
 use edited::{Edited, PresentConfig};
 pub use error::StartError;
@@ -81,17 +83,6 @@ use watch::WatchThread;
 
 /// How many events may wait for the election thread before readers wait.
 const EVENTS: usize = 256;
-
-/// Now by the clock that a [`leadership::Leadership`] is measured with: CLOCK_BOOTTIME.
-///
-/// ```
-/// let earlier = electd::node::now();
-/// assert!(electd::node::now() >= earlier);
-/// ```
-#[must_use]
-pub fn now() -> crate::core::types::Time {
-    clock::now()
-}
 
 /// A running node. It runs until [`Node::stop`], or until it is dropped, which does the same.
 ///
@@ -154,10 +145,10 @@ impl Node {
     /// When the state cannot be used, the address cannot be listened on, or the task is longer
     /// than [`Task::LONGEST`](crate::core::types::Task::LONGEST) or not for this algorithm.
     pub fn start_with(config: &Config, name: &str, start: Start) -> Result<Node, StartError> {
-        Node::start_attended(config, name, start, Attended::No)
+        Node::start_attended(config, name, start, Attended::by_program())
     }
 
-    /// The same, for a process that may have a coroner: guards that register do all work of its leaderships.
+    /// The same, with or without a coroner.
     pub(crate) fn start_attended(
         config: &Config,
         name: &str,
