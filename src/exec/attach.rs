@@ -40,6 +40,7 @@ const MOST_SHOWN: usize = 32;
 /// Between two looks whether a dead process's guard has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
+mod attention;
 mod connection;
 
 use connection::{AttachedConnection, AttachedTo, STACK};

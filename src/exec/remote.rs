@@ -153,9 +153,15 @@ impl Remote {
         take(lines::read(&mut input)?, &shared.feed);
         shared.stream.lock().set_read_timeout(None)?;
         let ((hold, held), (resign, resigned)) = (bounded(1), bounded(1));
-        let own = shared.clone();
+        let (own, takes_seen) = (shared.clone(), welcome.takes_seen);
         let reader = thread::Builder::new().name("node".to_owned()).spawn(move || {
-            let refused = listen(&mut input, &own.feed, (&hold, &given), &resign);
+            let seen = || {
+                if takes_seen {
+                    own.say(&FromExec::Seen);
+                }
+            };
+            seen();
+            let refused = listen(&mut input, (&own.feed, &seen), (&hold, &given), &resign);
             *own.refused.lock() = refused;
             own.gone.store(true, Ordering::SeqCst);
             own.feed.show(None);
@@ -222,7 +228,7 @@ fn want(
 /// Takes note of what the node says, until the connection ends, or the node wants the lock no more: returns why.
 fn listen(
     input: &mut impl io::BufRead,
-    feed: &Feed,
+    (feed, seen): (&Feed, &dyn Fn()),
     (held, given): (&Sender<HoldAnswer>, &GivenDescriptors),
     resigned: &Sender<Option<String>>,
 ) -> Option<(NoLockCause, String)> {
@@ -236,7 +242,10 @@ fn listen(
             FromNode::NoLock { cause, why } => return Some((cause, why)),
             FromNode::Unable(why) => _ = held.try_send(HoldAnswer::Unable(why)),
             FromNode::Resigned(why) => _ = resigned.try_send(why),
-            word => take(Some(word), feed),
+            word => {
+                take(Some(word), feed);
+                seen();
+            }
         }
     }
     None

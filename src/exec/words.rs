@@ -44,6 +44,9 @@ pub struct Welcome {
     /// Whether the node takes [`FromExec::Lock`] with periods. An older node does not.
     #[serde(default)]
     pub takes_periods: bool,
+    /// Whether the node takes [`FromExec::Seen`]. An older node does not.
+    #[serde(default)]
+    pub takes_seen: bool,
 }
 
 /// A message of the node.
@@ -136,6 +139,8 @@ pub enum FromExec {
         /// The epoch.
         epoch: u64,
     },
+    /// It has taken note of where the leadership stands, of a renewal too: a node that never hears this asks for nothing.
+    Seen,
     /// The command has ended.
     Ended,
     /// The run of this period ended with this code.
@@ -191,15 +196,16 @@ mod tests {
             takes_locks: true,
             takes_urls: true,
             takes_periods: true,
+            takes_seen: true,
         });
         for (word, line) in [
             (
                 &older(),
-                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false,"takes_late":false,"takes_locks":false,"takes_urls":false,"takes_periods":false}}"#,
+                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false,"takes_late":false,"takes_locks":false,"takes_urls":false,"takes_periods":false,"takes_seen":false}}"#,
             ),
             (
                 &newer,
-                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true,"takes_late":true,"takes_locks":true,"takes_urls":true,"takes_periods":true}}"#,
+                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true,"takes_late":true,"takes_locks":true,"takes_urls":true,"takes_periods":true,"takes_seen":true}}"#,
             ),
             (
                 &FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
@@ -236,6 +242,7 @@ mod tests {
             (FromExec::Hold { most_ms: 9, takes: true }, r#"{"hold":{"most_ms":9,"takes":true}}"#),
             (FromExec::Url { url: "http://h".to_owned() }, r#"{"url":{"url":"http://h"}}"#),
             (FromExec::Clean, r#""clean""#),
+            (FromExec::Seen, r#""seen""#),
             (FromExec::Ended, r#""ended""#),
             (FromExec::Resign, r#""resign""#),
             (FromExec::Failed { reason }, r#"{"failed":{"reason":"code 3"}}"#),

@@ -19,6 +19,7 @@ use super::super::period::PeriodWish;
 use super::super::turns::LockTurns;
 use super::super::words::{FromExec, FromNode, NoLockCause, PROTOCOL, Welcome};
 use super::super::{clock, lock};
+use super::attention::Attention;
 use crate::calls::{Named, THREAD};
 use crate::core::locks::table::LockName;
 use crate::limits::is_url;
@@ -94,6 +95,7 @@ pub(super) struct AttachedConnection<'a> {
     /// Where the command is reached, and since it runs by something, what shows that.
     url: Option<String>,
     shown: Option<GivenUrl>,
+    attention: Attention,
 }
 
 impl<'a> AttachedConnection<'a> {
@@ -118,6 +120,7 @@ impl<'a> AttachedConnection<'a> {
             renewal,
             url,
             shown,
+            attention: Attention::default(),
         }
     }
 
@@ -140,6 +143,7 @@ impl<'a> AttachedConnection<'a> {
             takes_locks: true,
             takes_urls: true,
             takes_periods: true,
+            takes_seen: true,
         };
         lines::write(self.stream, &FromNode::Welcome(welcome))?;
         let (sender, lines) = bounded(LINES);
@@ -159,6 +163,7 @@ impl<'a> AttachedConnection<'a> {
         loop {
             self.tell()?;
             self.look_at_period()?;
+            self.look_for_attention()?;
             let leads = self.reported != Some((0, 0));
             // It is renewed with each heartbeat.
             let heartbeat = self.attached.node.timing().heartbeat;
@@ -276,7 +281,26 @@ impl<'a> AttachedConnection<'a> {
             (0, 0) => FromNode::DoesNotLead,
             (epoch, until) => FromNode::Leads { epoch, until, renewal },
         };
+        self.attention.told();
         lines::write(self.stream, &word)
+    }
+
+    /// If the process takes note of nothing, and nothing of its command is left, another host is to run it.
+    fn look_for_attention(&mut self) -> io::Result<()> {
+        let epoch = self.reported.map_or(0, |(epoch, _)| epoch);
+        let patience = self.attached.node.timing().failure;
+        if epoch == 0 || !self.attention.is_lost(epoch, patience) {
+            return Ok(());
+        }
+        if let Some(job) = &self.job
+            && !lock::check_free(&job.watch)?
+        {
+            return Ok(()); // its guard has yet to end it
+        }
+        self.job = None;
+        self.attention.gives_up(epoch);
+        self.mandate.stand_back("electd exec does not answer the node");
+        Ok(())
     }
 
     /// Holds what a command runs by, if that can begin, and passes on what its guard needs.
@@ -321,6 +345,10 @@ impl<'a> AttachedConnection<'a> {
                     job.record.ends_clean();
                     drop(job.hold);
                 }
+                Ok(())
+            }
+            FromExec::Seen => {
+                self.attention.saw();
                 Ok(())
             }
             FromExec::Late { epoch } => {

@@ -141,6 +141,7 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
         takes_locks: true,
         takes_urls: true,
         takes_periods: true,
+        takes_seen: true,
     };
     assert_eq!(exec.hears(), FromNode::Welcome(welcome));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);

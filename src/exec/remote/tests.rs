@@ -22,6 +22,7 @@ fn welcome(clock: Option<&str>, takes: bool) -> FromNode {
         takes_locks: takes,
         takes_urls: takes,
         takes_periods: takes,
+        takes_seen: false, // or it would be said all the time
     })
 }
 
@@ -49,6 +50,7 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
                 | FromExec::Late { .. }
                 | FromExec::Url { .. }
                 | FromExec::Ran { .. }
+                | FromExec::Seen
                 | FromExec::Ended => None,
                 FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
             };
@@ -68,6 +70,30 @@ fn a_node_that_takes_it_is_told_of_a_renewal_that_came_late() {
         drop(node.hold(Duration::from_secs(1)).unwrap()); // what was said before has arrived
         let said: Vec<_> = heard.try_iter().collect();
         assert_eq!(said.contains(&FromExec::Late { epoch: 7 }), takes, "{said:?}");
+    }
+}
+
+/// A node of an earlier version would end the connection.
+#[test]
+fn a_node_that_takes_it_is_told_that_its_words_were_seen() {
+    for takes in [true, false] {
+        let (own, node) = UnixStream::pair().unwrap();
+        let FromNode::Welcome(first) = welcome(None, true) else { unreachable!() };
+        let first = FromNode::Welcome(Welcome { takes_seen: takes, ..first });
+        let leads = FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None };
+        for word in [&first, &FromNode::DoesNotLead, &leads] {
+            lines::write(&node, word).unwrap();
+        }
+        let remote = Remote::start(own, Vec::new(), Path::new("state"), None).unwrap();
+        let began = |change| matches!(change, Change::Leading { epoch: 7 });
+        assert!(remote.leadership().is_some() || remote.changes().iter().any(began));
+        remote.note_late_renewal(7); // the last word, if any is said
+        node.shutdown(Shutdown::Write).unwrap();
+        drop(remote);
+        let mut lines = BufReader::new(node);
+        let said = std::iter::from_fn(|| lines::read::<FromExec>(&mut lines).ok().flatten());
+        let seen = said.filter(|word| *word == FromExec::Seen).count();
+        assert_eq!(seen, if takes { 2 } else { 0 });
     }
 }
 

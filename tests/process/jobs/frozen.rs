@@ -1,8 +1,15 @@
-//! All processes of a leader stand still at one instant: electd, its coroner, the guard and the command.
+//! Processes of a leader that stand still: all at one instant, which are electd, its coroner, the guard and the command; or
+//! `electd exec` alone.
 
+use std::process::Stdio;
+
+use rustix::process::{Signal, kill_process};
 use story::story;
 
+use super::attached::{Attached, exec, stop};
 use super::lines::Lines;
+use super::several::leads_on;
+use super::worker::{FILE, MANNER, POLITE, command};
 use super::{Jobs, with_majority};
 use crate::support::recorder::Recorder;
 use crate::support::unit::Unit;
@@ -49,5 +56,40 @@ fn a_leader_that_is_frozen_with_all_that_it_started_is_not_certified_and_does_no
         let log = cluster.node(number).log();
         assert!(!log.contains("its coroner certifies it"), "{log}");
         assert_eq!(cluster.status(number).unwrap().messages["dead"].received, 0);
+    }
+}
+
+/// Its guard ends the command, and nobody would run it as long as this host leads, or holds the lock.
+#[story]
+fn the_command_of_a_frozen_exec_runs_on_another_host() {
+    for by in [&[][..], &["--lock", "backup"]] {
+        let cluster = Cluster::start_with(3, with_majority);
+        let lines = Lines::beside(&cluster);
+        let command = command();
+        let options = by.iter().chain(&["--restart", "always", "--stop-after", "300ms", "--"]);
+        let all: Vec<&str> = options.copied().chain(command.iter().map(String::as_str)).collect();
+        let execs: Vec<Attached> = (1..=3)
+            .map(|number| {
+                let mut exec = exec(&cluster, number, &all);
+                exec.env(FILE, lines.file()).env(MANNER, POLITE).stdout(Stdio::null());
+                Attached(exec.spawn().unwrap())
+            })
+            .collect();
+        let old = lines.runs_next(None);
+        let host = cluster.nodes().iter().position(|node| node.name == old.node).unwrap();
+        stop(execs[host].pid());
+        let elsewhere = || {
+            let run = lines.is_next(Some(&old))?;
+            ensure(run.node != old.node, || format!("still {run:?}"))?;
+            Ok::<_, String>(run)
+        };
+        let next = eventually("it runs on another host", elsewhere);
+        let log = cluster.node(host + 1).log();
+        assert!(log.contains("electd exec does not answer"), "{log}");
+        kill_process(execs[host].pid(), Signal::CONT).unwrap();
+        let (leader, _) = cluster.agree();
+        leads_on(&cluster, leader, 20);
+        assert_eq!(lines.runs_next(Some(&old)), next, "the frozen exec ran it again");
+        lines.assert_never_two();
     }
 }
