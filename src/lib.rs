@@ -73,7 +73,7 @@
 //! | control, control-client | the same for the control socket | as admin |
 //! | job, with `run -- CMD` | changes of the leadership, what "job-guard" finds | the node has stopped, or CMD ended |
 //! | job-guard, if there is a guard | the end of the guard, the alarm that it has not acted | the guard has ended |
-//! | exec-N, at most 64 | an attached `electd exec`, changes of the leadership, the next heartbeat | the connection and the guard have ended |
+//! | exec-N, at most 256 | an attached `electd exec`, changes of the leadership, the next heartbeat | the connection and the guard have ended |
 //! | exec-N-in | input from that `electd exec` | its socket is shut down |
 //! | engine, with `exec --lock URL` | an answer of the engine, the time of the next renewal | the command has ended |
 //! | hooks, where there is one | a signal of the log of events, a program | the node has stopped |

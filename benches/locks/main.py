@@ -3,7 +3,7 @@
 
     benches/locks/main.py ELECTD HOLDER [WHAT...]
 
-WHAT is some of: idle, kill, cut (names that programs hold which embed a member), jobs (commands of `electd exec --lock`), etcd,
+WHAT is some of: idle, kill, power, cut (names that programs hold which embed a member), jobs (commands of `electd exec --lock`), etcd,
 keepalived, zookeeper (the same beside others, where they are installed: zookeeper with kazoo). Without it, all.
 NAMES="1 1000 10000" is how many names, RUNS=10 how many hosts are killed, JOBS=60 how many commands. Each line that it prints is
 JSON, with the load of the machine.
@@ -105,6 +105,16 @@ def idle(count):
 
 
 def kill(count):
+    """The program of a host dies, and its coroner says so."""
+    lose(count, "kill -9 of the program", lambda programs, host: programs.processes[host].kill())
+
+
+def power(count):
+    """Nobody can say so."""
+    lose(count, "kill of all processes", lambda programs, host: programs.hosts.kill(host))
+
+
+def lose(count, what, deed):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, Hosts(5, folder) as hosts:
         programs, of_leader, of_other, lost, moved = Programs(hosts, count), [], [], 0, []
         time.sleep(3)
@@ -113,7 +123,7 @@ def kill(count):
             host = max(candidates or hosts.numbers, key=lambda host: len(programs.of(host)))
             names, leads = programs.of(host), host == programs.leader
             since = now()
-            hosts.kill(host)
+            deed(programs, host)
             took = programs.moved(host, names, since)
             (of_leader if leads else of_other).append(took)
             moved.append(len(names))
@@ -125,9 +135,9 @@ def kill(count):
             time.sleep(3)
         figures = {"names": count, "of_the_killed": [min(moved), max(moved)], "others_without_holder": lost}
         if of_other:
-            show("kill of a host", **figures, **times(of_other))
+            show(f"{what} of a host", **figures, **times(of_other))
         if of_leader:
-            show("kill of the coordinator's host", **figures, **times(of_leader))
+            show(f"{what} of the coordinator's host", **figures, **times(of_leader))
 
 
 def cut(count):
@@ -211,12 +221,12 @@ def jobs():
 
 
 def main():
-    wanted = sys.argv[3:] or ["idle", "kill", "cut", "jobs", "etcd", "keepalived", "zookeeper"]
+    wanted = sys.argv[3:] or ["idle", "kill", "power", "cut", "jobs", "etcd", "keepalived", "zookeeper"]
     for what in wanted:
-        if what in ("idle", "kill", "cut"):
+        if what in ("idle", "kill", "power", "cut"):
             for count in NAMES:
                 if what == "idle" or count > 1:
-                    {"idle": idle, "kill": kill, "cut": cut}[what](count)
+                    {"idle": idle, "kill": kill, "power": power, "cut": cut}[what](count)
         elif what == "jobs":
             jobs()
         else:

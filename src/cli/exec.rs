@@ -38,7 +38,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 /// Run a command while the node of this host leads.
 ///
-/// Up to 64 of them may run beside one node. CMD is ended before any other member may lead: with TERM, then KILL;
+/// Up to 256 of them may run beside one node. CMD is ended before any other member may lead: with TERM, then KILL;
 /// and immediately if this process or the node is killed.
 ///
 /// With --lock it is not the leader that runs CMD, but the host that holds the lock of this name: one of those where such

@@ -31,8 +31,9 @@ use crate::node::NodeHandle;
 use crate::node::attendance::Attendance;
 use crate::store::folder::Folder;
 
-/// How many processes may be attached simultaneously.
-const MOST: u64 = 64;
+/// How many processes may be attached simultaneously: with three descriptors for each, a process has enough of them by the usual
+/// limit of 1024.
+const MOST: u64 = 256;
 /// A process that reads nothing for this long is disconnected; its guard ends its command.
 const WRITE: Duration = Duration::from_secs(1);
 /// So many addresses fit into the first line for certain.
@@ -57,7 +58,7 @@ pub struct Attached {
 
 /// One that is attached.
 struct AttachedLine {
-    stream: UnixStream,
+    stream: Arc<UnixStream>,
     thread: JoinHandle<()>,
 }
 
@@ -77,6 +78,7 @@ impl Attached {
 
     /// Takes a process in that asked for it on this connection. Does not wait for it.
     pub fn take(&self, stream: UnixStream) {
+        let stream = Arc::new(stream);
         if let Err(error) = self.try_take(&stream) {
             let sentence = serde_json::json!({ "error": error.to_string() }).to_string();
             let length = sentence.len();
@@ -84,11 +86,11 @@ impl Attached {
             let answer = format!(
                 "{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{sentence}"
             );
-            let _ = (&stream).write_all(answer.as_bytes()); // it fits into the socket
+            let _ = (&*stream).write_all(answer.as_bytes()); // it fits into the socket
         }
     }
 
-    fn try_take(&self, stream: &UnixStream) -> io::Result<()> {
+    fn try_take(&self, stream: &Arc<UnixStream>) -> io::Result<()> {
         let mut lines = self.lines.lock();
         let ended: Vec<u64> = lines
             .iter()
@@ -110,19 +112,17 @@ impl Attached {
         let name = lock.file_name().unwrap_or_default().to_string_lossy();
         let _ = Folder::open(&self.state).and_then(|folder| folder.remove(&name));
         drop(lock::take(&lock)); // it shows that the number is taken; an error is told when a command is about to begin
-        let (own, input) = (self.clone(), stream.try_clone()?);
-        let output = stream.try_clone()?;
+        let (own, attached) = (self.clone(), stream.clone());
         let builder = thread::Builder::new().name(format!("exec-{number}")).stack_size(STACK);
-        let thread =
-            builder.spawn(move || own.serve(number, &output, input, &lock)).named(THREAD)?;
-        lines.insert(number, AttachedLine { stream: stream.try_clone()?, thread });
+        let thread = builder.spawn(move || own.serve(number, &attached, &lock)).named(THREAD)?;
+        lines.insert(number, AttachedLine { stream: stream.clone(), thread });
         Ok(())
     }
 
     /// The life of one connection.
-    fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
+    fn serve(&self, number: u64, stream: &Arc<UnixStream>, lock: &Path) {
         let mut line = AttachedConnection::new(&self.to, stream, number, lock);
-        if let Err(error) = line.run(input) {
+        if let Err(error) = line.run(stream.clone()) {
             log::debug!("the connection of exec-{number} ended: {error}");
         }
         let _ = stream.shutdown(Shutdown::Both);

@@ -39,11 +39,11 @@ fn attach(state: &Path) -> (UnixStream, String) {
 }
 
 #[story]
-fn a_node_takes_64_commands_and_a_place_is_free_again_with_its_lock() {
+fn a_node_takes_256_commands_and_a_place_is_free_again_with_its_lock() {
     let cluster = Cluster::start(1);
     cluster.agree_on(1);
     let state = cluster.node(1).state();
-    let mut attached: Vec<UnixStream> = (1..=64)
+    let mut attached: Vec<UnixStream> = (1..=256)
         .map(|number| {
             let (stream, answer) = attach(&state);
             assert!(answer.starts_with("HTTP/1.1 101 "), "{number}: {answer}");
@@ -52,7 +52,7 @@ fn a_node_takes_64_commands_and_a_place_is_free_again_with_its_lock() {
         })
         .collect();
     let (_, refused) = attach(&state);
-    let words = "64 commands are attached to this node, which is the most";
+    let words = "256 commands are attached to this node, which is the most";
     assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains(words), "{refused}");
     drop(attached.remove(7));
     let again = within(SOON, "a place is free", || {

@@ -7,7 +7,7 @@ use super::assert_none;
 /// A page, its words, a file, and the constant in it that the words are about.
 const FIGURES: &str = "
 docs/certificate.md | a secret of 32 random bytes | src/election/core/death.rs | [u8; 32]
-docs/exec.md | up to 64 of them may run beside one node | src/exec/attach.rs | MOST: u64 = 64;
+docs/exec.md | up to 256 of them may run beside one node | src/exec/attach.rs | MOST: u64 = 256;
 docs/exec.md | within 60 s after its start | src/node/retries.rs | SOON: Duration = Duration::from_secs(60);
 docs/exec.md | 5 s after KILL | src/cli/job.rs | GONE: Duration = Duration::from_secs(5);
 docs/operations.md | has failed a second after its | src/host/rank/aside.rs | GONE: Duration = Duration::from_secs(1);

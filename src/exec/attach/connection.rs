@@ -125,7 +125,7 @@ impl<'a> AttachedConnection<'a> {
     }
 
     /// Until it ends.
-    pub fn run(&mut self, input: UnixStream) -> io::Result<()> {
+    pub fn run(&mut self, input: Arc<UnixStream>) -> io::Result<()> {
         let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ";
         let mut stream = self.stream;
         stream.write_all(format!("{head}{PROTOCOL}\r\n\r\n").as_bytes())?;
@@ -149,7 +149,7 @@ impl<'a> AttachedConnection<'a> {
         let (sender, lines) = bounded(LINES);
         let name = format!("exec-{}-in", self.number);
         let builder = thread::Builder::new().name(name).stack_size(STACK);
-        builder.spawn(move || hear(input, &sender)).named(THREAD)?; // it ends with the connection
+        builder.spawn(move || hear(&input, &sender)).named(THREAD)?; // it ends with the connection
         while self.watch(&lines)? {}
         Ok(())
     }
@@ -375,7 +375,7 @@ impl<'a> AttachedConnection<'a> {
 }
 
 /// Reads what the process says, until the connection ends.
-fn hear(input: UnixStream, words: &Sender<FromExec>) {
+fn hear(input: &UnixStream, words: &Sender<FromExec>) {
     let mut input = BufReader::new(input);
     while let Ok(Some(word)) = lines::read(&mut input) {
         if words.send(word).is_err() {

@@ -173,10 +173,10 @@ fn so_many_are_attached_and_a_number_that_is_free_again_is_given_to_the_next() {
     let node = leader().unwrap();
     let (attached, _folder) = attached(&node);
     let mut all: Vec<Exec> = (0..MOST).map(|_| Exec::of(&attached)).collect();
-    assert_eq!(all[63].number().as_deref(), Some("exec-64.lock"));
+    assert_eq!(all[255].number().as_deref(), Some("exec-256.lock"));
     let mut refused = String::new();
     Exec::of(&attached).lines.read_to_string(&mut refused).unwrap();
-    let sentence = "{\"error\":\"64 commands are attached to this node, which is the most\"}";
+    let sentence = "{\"error\":\"256 commands are attached to this node, which is the most\"}";
     assert_eq!(
         refused,
         format!(
