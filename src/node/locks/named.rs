@@ -133,12 +133,15 @@ impl WantedName {
         later.chain(self.ending).min()
     }
 
-    /// The program may act under this token as the term of all names says, or not at all. Returns whether that is another.
-    pub fn show(&mut self, token: Option<u64>) -> bool {
+    /// The program may act under this token as the term of all names says, or not at all. Returns whether the name is to be
+    /// looked at again: whether it is to be given back, or is wished for otherwise, by that.
+    pub fn show(&mut self, token: Option<u64>, may_hold: bool, now: Time) -> bool {
         let before = std::mem::replace(&mut self.token, token);
         if before == token {
             return false;
         }
+        let goes_back = token.is_none() || !may_hold || !self.is_wanted();
+        let looks_again = goes_back || self.favoured > now;
         self.feed.lead(token);
         (self.ending, self.code) = (None, None);
         match token {
@@ -159,6 +162,6 @@ impl WantedName {
                 self.feed.tell(&Change::NotLeading);
             }
         }
-        true
+        looks_again
     }
 }

@@ -170,7 +170,7 @@ impl LockSide {
             }
             if name.has_ended(now) {
                 give_back(member, view, (&name.name, name.code), &self.begun);
-                name.show(None);
+                name.show(None, may_hold, now);
                 self.looks.at(now); // another one may end now
             }
         }
@@ -218,8 +218,8 @@ impl LockSide {
         let token = |name: &LockName| table.and_then(|table| table.get(name)).map(|it| it.token);
         (self.looks.is_acting, self.looks.lacking) = (false, 0);
         for name in self.names.values_mut() {
-            if name.show(holder.token(&name.name, now)) {
-                self.looks.at(now); // it may have to end
+            if name.show(holder.token(&name.name, now), may_hold, now) {
+                self.looks.at(now);
             }
             if let (Some(token), true) = (name.token, name.is_held()) {
                 self.begun.insert(name.name.clone(), token);

@@ -232,7 +232,9 @@ impl Coordination {
         (table, gone): (&LockTable, &BTreeSet<Life>),
     ) -> Vec<TableChange> {
         let mut takes = place(table, gone, &self.to_place(view, periods));
-        takes.truncate(self.rules.most.saturating_sub(table.iter().len()));
+        let stay = table.holders().filter(|(life, _)| !gone.contains(life));
+        let held = stay.map(|(_, count)| count).sum();
+        takes.truncate(self.rules.most.saturating_sub(held));
         takes
     }
 

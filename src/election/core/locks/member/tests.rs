@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::core::locks::periods::WallTime;
+use crate::core::locks::rules::LockRules;
 use crate::core::locks::table::LockTable;
 use crate::core::locks::tests::{id, name, three};
 use crate::core::locks::word::LockWant;
@@ -129,11 +130,17 @@ fn a_member_that_is_gone_wants_nothing_any_more() {
 #[test]
 fn the_names_of_a_certified_life_move_at_once() {
     let mut cluster = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    // What the dead held makes room for others to hold it: no more names than these may be held.
+    let rules = Arc::new(LockRules { most: 3, ..LockRules::default() });
+    cluster.members.values_mut().for_each(|member| member.set_rules(rules.clone()));
     cluster.run(MS * 200);
+    let before = cluster.members[&id(1)].holder().known();
     let dead = cluster.members.remove(&id(3)).expect("it lived");
     cluster.over.push(dead.life());
     cluster.run(MS * 20);
     assert_eq!(cluster.acting().into_iter().sum::<usize>(), 3);
+    let after = cluster.members[&id(1)].holder().known();
+    assert_eq!(after.counter, before.counter + 1, "one table");
 }
 
 #[test]
