@@ -74,7 +74,7 @@ pub fn member_names() -> ArgValueCandidates {
 }
 
 /// The file that follows --config on a command line that is being typed. To bash a `=` is a word.
-fn typed(mut words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+pub fn typed(mut words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     let flag = words.find(|word| word.to_string_lossy().starts_with("--config"))?;
     match flag.to_string_lossy().strip_prefix("--config=") {
         Some(path) => Some(path.into()),

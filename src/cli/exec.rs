@@ -13,7 +13,7 @@ use super::engine::NamedEngine;
 use super::error::CliError;
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
-use super::lock;
+use super::lock::{self, lock_names};
 use super::log::messages;
 use super::period::PeriodArgs;
 use super::stop::{stop_at_signals, with_code};
@@ -73,7 +73,7 @@ pub struct ExecArgs {
     ///
     /// Or the URL of a lock that a PostgreSQL or an etcd decides on; neither a node nor a configuration is needed then:
     /// postgres://USER@HOST/DATABASE?lock=NAME, etcd://HOST:2379,HOST:2379/NAME
-    #[arg(long, value_name = "NAME|URL")]
+    #[arg(long, value_name = "NAME|URL", add = lock_names())]
     lock: Option<String>,
 
     /// How long the engine of --lock URL keeps the lock for a host that it hears no more of: 2s to 1h. [default: 10s]

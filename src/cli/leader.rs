@@ -15,7 +15,8 @@ use super::ask::{AskedNode, NodeArgs, answers, any_answer, judged, newest_leader
 use super::engine::NamedEngine;
 use super::error::CliError;
 use super::exit::Exit;
-use super::{lock, print};
+use super::lock::{self, lock_names};
+use super::print;
 
 /// Print the leader: its name, its address, its epoch.
 ///
@@ -48,7 +49,7 @@ pub struct LeaderArgs {
 
     /// Ask for this lock rather than for the leadership of the cluster. With a URL, as for `exec`, the engine there decides
     /// on it, and --check exits with 0 if a process of this host holds it.
-    #[arg(long, value_name = "NAME|URL")]
+    #[arg(long, value_name = "NAME|URL", add = lock_names())]
     lock: Option<String>,
 
     #[command(flatten)]

@@ -1,18 +1,24 @@
 //! `electd lock`: the locks of the cluster.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use electd_facts::held::summary;
 use electd_facts::locks::{LockEntry, LocksView};
 use serde_json::{Value, json};
 
 use crate::admin::client::{Client, ClientError, Order};
+use crate::admin::control::{self, Reach};
+use crate::config;
 use crate::core::locks::table::{BadLockName, LockName};
 use crate::exec::target::LockTarget;
 use crate::limits::quote;
 use crate::node::moment;
 use crate::node::status::Status;
 
-use super::args::{OutputArgs, OutputFormat, member_names};
+use super::args::{OutputArgs, OutputFormat, file, member_names, typed};
 use super::ask::{AskedNode, NodeArgs};
 use super::error::CliError;
 use super::exit::Exit;
@@ -114,7 +120,7 @@ struct LockRebalance {
 #[derive(Args, Debug)]
 struct NameArg {
     /// The lock.
-    #[arg(value_name = "LOCK")]
+    #[arg(value_name = "LOCK", add = lock_names())]
     name: String,
 }
 
@@ -200,6 +206,26 @@ impl LockShow {
         let is_held = locks.lock(name.as_str()).holder.is_some();
         if is_held { Ok(()) } else { Err(CliError::silent(Exit::No)) }
     }
+}
+
+/// For how long a shell that completes waits for a node of this host.
+const COMPLETES: Duration = Duration::from_secs(1);
+
+/// Completes the name of a lock in a shell: those that the file declares, and those that a node of this host knows.
+pub fn lock_names() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let Ok(config) = config::load(&file(typed(std::env::args_os()))) else {
+            return Vec::new();
+        };
+        let client = Client::within(Some(COMPLETES), None);
+        let own = config.members.iter().map(|member| config.state_dir(&member.name));
+        let mut own = own.filter(|state| control::reach(state) == Reach::Open);
+        let known = own.find_map(|state| all(&client, &control::address(&state)).ok());
+        let known = known.into_iter().flat_map(|known| known.locks).map(|lock| lock.name);
+        let declared = config.locks.declared.keys().map(ToString::to_string);
+        let names: BTreeSet<String> = declared.chain(known).collect();
+        names.into_iter().map(CompletionCandidate::new).collect()
+    })
 }
 
 /// What the node answers that knows most: the leader, who coordinates the locks, or else another.

@@ -25,6 +25,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{PAUSE, QUEUE, ends, spawn};
 use super::gaps::Gaps;
+use super::lock::lock_names;
 use super::nobody::Nobody;
 use super::print;
 use super::screen;
@@ -67,7 +68,7 @@ pub struct WatchArgs {
     since: Option<Duration>,
 
     /// Show each change of who holds this lock, and nothing else.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["leaders", "since"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["leaders", "since"], add = lock_names())]
     lock: Option<String>,
 }
 

@@ -8,6 +8,7 @@ use super::args::{OutputArgs, OutputFormat, member_names};
 use super::ask::{NodeArgs, any_answer, facts_of};
 use super::error::CliError;
 use super::exit::Exit;
+use super::lock::lock_names;
 use super::transition::now;
 use super::{print, screen, why_lock};
 
@@ -33,7 +34,7 @@ pub struct WhyArgs {
     #[arg(value_name = "NODE", id = "member", add = member_names())]
     member: Option<String>,
     /// Tell why a member holds this lock, or nobody does.
-    #[arg(long, value_name = "NAME", conflicts_with = "member")]
+    #[arg(long, value_name = "NAME", conflicts_with = "member", add = lock_names())]
     lock: Option<String>,
     #[command(flatten)]
     nodes: NodeArgs,

@@ -113,8 +113,11 @@ fn cluster(members: &str) -> tempfile::NamedTempFile {
 }
 
 #[test]
-fn bash_completes_the_members_of_the_file_that_is_named() {
+fn bash_completes_the_members_and_locks_of_the_file_that_is_named() {
     let file = cluster("db1=10.0.0.1 db2=10.0.0.2 web=10.0.0.3");
+    let text_of = std::fs::read_to_string(file.path()).expect("it was written");
+    let locks = r#"{"locks": {"mail": {}, "vip-1": {}, "vip-2": {}},"#;
+    std::fs::write(file.path(), text_of.replacen('{', locks, 1)).expect("it can be written");
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_electd"));
     let folder = program.parent().expect("it is in a folder").display();
     let file = file.path().display();
@@ -133,11 +136,14 @@ fn bash_completes_the_members_of_the_file_that_is_named() {
         ELECTD_CONFIG={file} complete_for electd switchover --to db
         complete_for electd resign --config {file} --to w
         complete_for electd why --config {file} db
+        complete_for electd lock move --config {file} v
+        complete_for electd exec --config {file} --lock m
         complete_for electd status --config /nothing --node ''
         complete_for electd swi"#
     );
     let output = Command::new("bash").args(["--norc", "-c", &script]).output().expect("bash");
-    let expected = "db1 db2\ndb1 db2 web\nweb\ndb1 db2\nweb\ndb1 db2\n\nswitchover\n";
+    let expected =
+        "db1 db2\ndb1 db2 web\nweb\ndb1 db2\nweb\ndb1 db2\nvip-1 vip-2\nmail\n\nswitchover\n";
     assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
 }
 
