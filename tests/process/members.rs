@@ -24,7 +24,7 @@ for_each_algorithm! {
 const REMOVED: i32 = 77;
 
 /// Nodes of which the first three run and are the members of the file; with the entries of all.
-fn three_of(n: usize, algorithm: AlgorithmKind, quorum: &str) -> (Cluster, Vec<Value>) {
+pub fn three_of(n: usize, algorithm: AlgorithmKind, quorum: &str) -> (Cluster, Vec<Value>) {
     some_of(n, 3, algorithm, |config| {
         config["quorum"] = quorum.into();
         config["preempt"] = "never".into();
@@ -73,7 +73,7 @@ fn add(by: &Node, entry: &Value) {
 }
 
 /// Has a member removed by way of this node. Gives the code and the sentence.
-fn remove(by: &Node, name: &str, query: &str) -> (u16, String) {
+pub fn remove(by: &Node, name: &str, query: &str) -> (u16, String) {
     let answer = by.delete(&format!("/members/{name}{query}")).unwrap();
     let document = answer.json();
     let sentence = document["result"].as_str().or(document["error"].as_str());
@@ -82,7 +82,7 @@ fn remove(by: &Node, name: &str, query: &str) -> (u16, String) {
 
 /// Waits until all running nodes list these members.
 #[track_caller]
-fn until_listed(cluster: &Cluster, numbers: &[usize]) {
+pub fn until_listed(cluster: &Cluster, numbers: &[usize]) {
     let expected: Vec<String> = numbers.iter().map(|number| format!("node-{number}")).collect();
     eventually(&format!("all list {expected:?}"), || {
         for node in cluster.running() {

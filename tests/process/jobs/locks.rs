@@ -13,38 +13,46 @@ use super::worker::{FILE, MANNER, POLITE, command};
 use super::{only_child, signal_coroner_and_kill, with_majority};
 use crate::support::{Cluster, Finished, ensure, eventually};
 
+mod changes;
 mod views;
 
 const NAMES: [&str; 3] = ["backup", "vip-7", "vip-8"];
 
-/// Three nodes, and beside each a command for each of the locks.
+/// Nodes, and beside each a command for each of the locks.
 struct Locks {
     cluster: Cluster,
     lines: [Lines; 3],
-    execs: [[RefCell<Option<Attached>>; 3]; 3],
+    /// Of each node.
+    execs: Vec<RefCell<Vec<Attached>>>,
 }
 
 impl Locks {
     fn start() -> Locks {
-        let cluster = Cluster::start_with(3, with_majority);
-        let lines = NAMES.map(|name| Lines::named(&cluster, name));
-        let locks = Locks { cluster, lines, execs: Default::default() };
+        let locks = Locks::of(Cluster::start_with(3, with_majority));
         (1..=3).for_each(|number| locks.attach(number));
         locks
+    }
+
+    /// Without commands yet.
+    fn of(cluster: Cluster) -> Locks {
+        let lines = NAMES.map(|name| Lines::named(&cluster, name));
+        let execs = cluster.nodes().iter().map(|_| RefCell::default()).collect();
+        Locks { cluster, lines, execs }
     }
 
     /// Starts the commands beside this node, in place of those that ran there before.
     fn attach(&self, number: usize) {
         let command = command();
-        for (at, name) in NAMES.iter().enumerate() {
+        let begin = |(at, name): (usize, &&str)| {
             let options = ["--lock", name, "--restart", "always", "--stop-after", "300ms", "--"];
             let all: Vec<&str> =
                 options.into_iter().chain(command.iter().map(String::as_str)).collect();
             let mut exec = exec(&self.cluster, number, &all);
             exec.env(FILE, self.lines[at].file()).env(MANNER, POLITE).stdout(Stdio::null());
-            let exec = Attached(exec.spawn().unwrap());
-            self.execs[number - 1][at].replace(Some(exec));
-        }
+            Attached(exec.spawn().unwrap())
+        };
+        let execs = NAMES.iter().enumerate().map(begin).collect();
+        self.execs[number - 1].replace(execs);
     }
 
     /// The runs that are there, once each lock has one on a host other than this one.
@@ -61,17 +69,14 @@ impl Locks {
 
     /// Ends all that belongs to a host, at once as far as a test can.
     fn kill_host(&self, number: usize) {
-        let execs = &self.execs[number - 1];
-        for exec in execs {
-            let exec = exec.borrow();
-            let exec = exec.as_ref().unwrap().pid();
+        let execs = self.execs[number - 1].take();
+        for exec in execs.iter().map(Attached::pid) {
             let guard = only_child(exec);
             for process in guard.into_iter().chain([exec]) {
                 let _ = kill_process(process, Signal::KILL); // it may have no guard
             }
         }
         signal_coroner_and_kill(self.cluster.node(number), Signal::KILL);
-        execs.iter().for_each(|exec| _ = exec.take());
     }
 
     fn number(&self, run: &Run) -> usize {

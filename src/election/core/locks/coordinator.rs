@@ -42,6 +42,8 @@ pub struct TableCoordinator {
     reports: BTreeMap<NodeId, PromiseReport>,
     /// Since when a majority of the present list has stored a table that was made for it.
     settled: Option<Time>,
+    /// The voters that store nothing of this epoch, as they lost their disk, or joined, in it.
+    later: BTreeSet<NodeId>,
     /// The voters that say that they know of nothing that is held, until these are a majority.
     bare: BTreeSet<NodeId>,
     read_nothing: bool,
@@ -60,6 +62,7 @@ impl TableCoordinator {
             open: None,
             reports: BTreeMap::new(),
             settled: None,
+            later: BTreeSet::new(),
             bare: BTreeSet::new(),
             read_nothing: false,
         }
@@ -237,11 +240,23 @@ impl TableCoordinator {
         self.reports.retain(|voter, _| voters.contains(voter));
         self.reads.retain(|voter, _| voters.contains(voter));
         self.bare.retain(|voter| voters.contains(voter));
+        self.later.retain(|voter| voters.contains(voter));
         let open = self.open.take();
         if open.is_none() && !self.done {
             return Vec::new(); // nothing was proposed so far
         }
         self.propose(open.map(|open| open.changes).unwrap_or_default())
+    }
+
+    /// This voter stores nothing of this epoch, but of a later one. Returns whether it takes a later one to go on: the tables
+    /// of a majority are not read yet, or too few voters are left that store what is proposed. (G6)
+    pub fn needs_later(&mut self, voter: NodeId) -> bool {
+        if self.list.is_voter(voter) {
+            self.later.insert(voter);
+        }
+        self.read_bare(voter);
+        let others = self.list.voters().filter(|voter| !self.later.contains(voter));
+        self.base.is_none() || others.count() < self.list.majority()
     }
 
     /// This voter knows of nothing that is held.

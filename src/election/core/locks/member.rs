@@ -280,11 +280,13 @@ impl LockMember {
         if view.told.is_none() || !is_durable || !view.list.is_voter(self.life.member) {
             return;
         }
+        let is_asked = matches!(word, LockWord::Read { .. } | LockWord::Store { .. });
+        if is_asked && before.table.is_none() && epoch < before.promised {
+            return self.say_durable(from, LockWord::Later { epoch: before.promised }, out);
+        }
         match word {
             LockWord::Read { epoch, list } => {
-                if before.table.is_none() && epoch < before.promised {
-                    self.say_durable(from, LockWord::Later { epoch: before.promised }, out);
-                } else if let Some(read) = self.voter.read(epoch, list, own) {
+                if let Some(read) = self.voter.read(epoch, list, own) {
                     self.keep(&before, out);
                     self.say_durable(from, LockWord::Table { epoch, read }, out);
                 }
@@ -331,8 +333,7 @@ impl LockMember {
                 present.table.read(from, read);
             }
             LockWord::Later { epoch } if epoch > present.table.epoch() => {
-                present.table.read_bare(from);
-                let needed = present.table.base().is_none() && !present.asked_for_election;
+                let needed = present.table.needs_later(from) && !present.asked_for_election;
                 if needed && present.wishes(view).any(|(_, wants)| !wants.is_empty()) {
                     present.asked_for_election = true;
                     out.push(LockOutput::Elect);

@@ -1,0 +1,82 @@
+//! Locks while the cluster changes below them: its voters, and the links between its members.
+
+use electd::core::settings::AlgorithmKind;
+use story::story;
+
+use super::super::with_majority;
+use super::{Locks, NAMES, electd};
+use crate::members::{remove, three_of, until_listed};
+use crate::support::{Cluster, Network, ensure, eventually};
+
+/// None of the first voters is left in the end, and no command was ended but those on hosts that left.
+///
+/// Claim: one-holder.
+#[story]
+fn all_voters_are_replaced_one_by_one_while_locks_are_held() {
+    let (cluster, entries) = three_of(6, AlgorithmKind::Bully, "majority");
+    let locks = Locks::of(cluster);
+    let cluster = &locks.cluster;
+    (1..=3).for_each(|number| locks.attach(number));
+    let mut runs = locks.run(None);
+    let mut members = vec![1, 2, 3];
+    for (old, new) in [(1, 4), (2, 5), (3, 6)] {
+        // The leader changes the voters once the promises by the last list are over, which may take longer than the answer.
+        let _ = cluster.node(old).post("/members", &entries[new - 1].to_string());
+        cluster.start_listing(new, &[entries[old - 1].clone(), entries[new - 1].clone()]);
+        members.push(new);
+        until_listed(cluster, &members);
+        locks.attach(new);
+        let _ = remove(cluster.node(new), &cluster.node(old).name, "");
+        members.retain(|number| *number != old);
+        assert_eq!(cluster.node(old).exit_code(), 77, "it was removed");
+        let next = locks.run(Some(old));
+        for (before, after) in runs.iter().zip(&next) {
+            let left = before.node == cluster.node(old).name;
+            assert_eq!(before != after, left, "{before:?} and {after:?}");
+        }
+        locks.execs[old - 1].take();
+        runs = next;
+    }
+    locks.lines.iter().for_each(|lines| _ = lines.assert_never_two());
+}
+
+/// The holder acts by the promises of the voters that it reaches, and what others hold moves as ever.
+///
+/// Claim: one-holder.
+#[story]
+fn a_holder_that_the_coordinator_cannot_reach_keeps_its_lock_and_the_others_move() {
+    let Some(network) = Network::of(3) else { return };
+    let locks = Locks::of(Cluster::on(network, with_majority));
+    let cluster = &locks.cluster;
+    (1..=3).for_each(|number| locks.attach(number));
+    locks.run(None);
+    let (leader, _) = cluster.agree();
+    let [holder, other] = [1, 2, 3].into_iter().filter(|it| *it != leader).collect::<Vec<_>>()[..]
+    else {
+        unreachable!("three members")
+    };
+    let to = |name: &str, number: usize| {
+        let host = cluster.node(number).name.clone();
+        eventually("it moves", || {
+            let (code, printed, told) = electd(cluster, &["lock", "move", name, "--to", &host]);
+            ensure(code == 0, || format!("{printed}{told}"))
+        });
+        let at = NAMES.iter().position(|known| *known == name).unwrap();
+        eventually("its command runs there", || {
+            let run = locks.lines[at].is_next(None)?;
+            ensure(run.node == host, || format!("still {run:?}")).map(|()| run)
+        })
+    };
+    let kept = to(NAMES[0], holder);
+    to(NAMES[1], other);
+    for _ in 0..2 {
+        cluster.network().carry(leader, holder, false);
+        cluster.network().carry(holder, leader, false);
+        to(NAMES[1], leader);
+        to(NAMES[1], other);
+        assert_eq!(locks.run(None)[0], kept, "it lost its lock");
+        cluster.network().heal();
+    }
+    assert_eq!(locks.run(None)[0], kept);
+    locks.lines.iter().for_each(|lines| _ = lines.assert_never_two());
+}
