@@ -29,8 +29,9 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// The time for the end of this member's own leadership, besides the longest hold.
 const AFTER_HOLD: Duration = Duration::from_secs(2);
 
-/// For how many times `failure` the answer to a drain is waited for: the core gives up on it a little earlier.
-const DRAINED: u32 = 4;
+/// For how many times `failure` the answer to a drain, or to a change of the members, is waited for: the core gives up on
+/// it a little earlier.
+const ANSWERED: u32 = 4;
 
 /// What is left of the orders that end by themselves.
 #[derive(Debug, Default)]
@@ -48,6 +49,14 @@ impl NodeHandle {
         command: OperatorCommand,
         timeout: Duration,
     ) -> Result<Result<Done, Refusal>, CommandError> {
+        // A drain may wait for the next leader, and a change for the end of promises. If nobody waited for its outcome, it
+        // could be done after a refusal.
+        let lasts = matches!(
+            command,
+            OperatorCommand::ForLeader(Forwarded::Drain(_) | Forwarded::Change(_))
+        );
+        let longest = self.published.timing().failure * ANSWERED;
+        let timeout = if lasts { timeout.max(longest) } else { timeout };
         if let OperatorCommand::ForLeader(Forwarded::Change(MembershipChange::Remove {
             id, ..
         })) = command
@@ -56,11 +65,7 @@ impl NodeHandle {
         }
         let led = self.leadership().map(|led| led.epoch());
         let switches = matches!(command, OperatorCommand::ForLeader(Forwarded::Switchover { .. }));
-        // A drain may wait for the next leader. If nobody waited for its outcome, it could be done after a refusal.
-        let drains = matches!(command, OperatorCommand::ForLeader(Forwarded::Drain(_)));
-        let limit =
-            if drains { timeout.max(self.published.timing().failure * DRAINED) } else { timeout };
-        let done = self.order(command, limit)?;
+        let done = self.order(command, timeout)?;
         match done {
             Ok(Done::Resigned { epoch, successor }) if !self.await_release(epoch.0)? => {
                 let chosen = successor.filter(|_| switches);

@@ -74,12 +74,14 @@ impl Voter {
     }
 
     /// A leader, or every other voter, informed it of the state of the cluster: this is its greatest round, and it
-    /// may have voted in any epoch up to that before. (Q5)
-    pub fn inform(&mut self, round: Epoch) {
-        if !self.record.informed {
+    /// may have voted in any epoch up to that before. Returns whether that is new. (Q5)
+    pub fn inform(&mut self, round: Epoch) -> bool {
+        let is_new = !self.record.informed;
+        if is_new {
             self.record.informed = true;
             self.record.floor = if Fault::NoFloor.is_planted() { Epoch(0) } else { round };
         }
+        is_new
     }
 
     /// What it says to a candidate that asks for its vote in this epoch. The candidate may ask again after `retry`,

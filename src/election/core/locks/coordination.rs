@@ -60,7 +60,8 @@ pub struct Coordination {
     pub is_later: bool,
     /// The lives that are gone, by the last look: to each of them whether it may be stripped.
     gone: BTreeMap<Life, bool>,
-    pub asked_for_election: bool,
+    /// When it last asked to be elected anew. A change of the members that is under way may be in the way.
+    asked_for_election: Option<Time>,
     pub(super) runs: RunCoordination,
 }
 
@@ -77,7 +78,7 @@ impl Coordination {
             is_due: false,
             is_later: false,
             gone: BTreeMap::new(),
-            asked_for_election: false,
+            asked_for_election: None,
             runs: RunCoordination::default(),
         }
     }
@@ -144,6 +145,18 @@ impl Coordination {
         self.runs.passed.extend(ended);
         self.runs.passed.retain(|name, _| self.passed.contains_key(name));
         self.is_due |= !self.passed.is_empty();
+    }
+
+    /// This voter stores nothing of this epoch. Returns whether this leader is to have itself elected anew because of that.
+    pub fn hear_later(&mut self, view: &ElectionView, voter: NodeId) -> bool {
+        let recent = |asked: Time| view.now.since(asked) < view.timing.failure;
+        let asks = self.table.needs_later(voter)
+            && !self.asked_for_election.is_some_and(recent)
+            && self.wishes(view).any(|(_, wants)| !wants.is_empty());
+        if asks {
+            self.asked_for_election = Some(view.now);
+        }
+        asks
     }
 
     /// What each member wants, as it last said. One that is gone, or removed, wants nothing any more.

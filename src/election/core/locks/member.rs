@@ -333,9 +333,7 @@ impl LockMember {
                 present.table.read(from, read);
             }
             LockWord::Later { epoch } if epoch > present.table.epoch() => {
-                let needed = present.table.needs_later(from) && !present.asked_for_election;
-                if needed && present.wishes(view).any(|(_, wants)| !wants.is_empty()) {
-                    present.asked_for_election = true;
+                if present.hear_later(view, from) {
                     out.push(LockOutput::Elect);
                 }
             }

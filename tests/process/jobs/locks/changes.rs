@@ -5,7 +5,7 @@ use story::story;
 
 use super::super::with_majority;
 use super::{Locks, NAMES, electd};
-use crate::members::{remove, three_of, until_listed};
+use crate::members::{add, remove, three_of, until_listed};
 use crate::support::{Cluster, Network, ensure, eventually};
 
 /// None of the first voters is left in the end, and no command was ended but those on hosts that left.
@@ -20,13 +20,16 @@ fn all_voters_are_replaced_one_by_one_while_locks_are_held() {
     let mut runs = locks.run(None);
     let mut members = vec![1, 2, 3];
     for (old, new) in [(1, 4), (2, 5), (3, 6)] {
-        // The leader changes the voters once the promises by the last list are over, which may take longer than the answer.
-        let _ = cluster.node(old).post("/members", &entries[new - 1].to_string());
+        // The leader changes the voters once the promises by the last list are over.
+        add(cluster.node(old), &entries[new - 1]);
         cluster.start_listing(new, &[entries[old - 1].clone(), entries[new - 1].clone()]);
         members.push(new);
         until_listed(cluster, &members);
         locks.attach(new);
-        let _ = remove(cluster.node(new), &cluster.node(old).name, "");
+        eventually("the old one is removed", || {
+            let (code, told) = remove(cluster.node(new), &cluster.node(old).name, "");
+            ensure(code == 200, || told)
+        });
         members.retain(|number| *number != old);
         assert_eq!(cluster.node(old).exit_code(), 77, "it was removed");
         let next = locks.run(Some(old));
