@@ -283,7 +283,7 @@ fn greeted(turn: &mut Turn<'_>, hello: &Hello, met_before: Met) {
     if !behind && turn.cx.state.detector.all_connected() {
         turn.cx.state.course.discover_until(turn.cx.now); // it has met all: it notices the loss of each
     }
-    voting::inform_voter(&mut turn.cx);
+    voting::inform_voter(turn.cx.state);
     if met_before == Met::Restarted {
         let before = hello.incarnation.0.checked_sub(1).map(Incarnation); // its last run, at the latest
         call::lost(turn, (hello.id, before), Reason::LeaderRestarted(hello.id));

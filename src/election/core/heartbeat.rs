@@ -73,7 +73,9 @@ fn promise(
     if !promise::may_promise(cx.state, lease) {
         return;
     }
-    voting::inform(cx, cx.state.epochs.round());
+    if cx.state.voter.inform(cx.state.epochs.round()) {
+        cx.persist(); // nothing else may be written for long, and it stores no table of locks before
+    }
     if !cx.state.voter.promise(cx.now, (leader, incarnation), epoch, lease) {
         return voting::deny_vote(cx, leader, number, Opinion::No { wait: Duration::ZERO });
     }

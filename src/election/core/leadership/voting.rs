@@ -156,8 +156,7 @@ pub fn forget_old_promises(cx: &mut Context<'_>) {
 }
 
 /// A voter whose store was empty knows the state of the cluster once it has met all others.
-pub fn inform_voter(cx: &mut Context<'_>) {
-    let state = &mut *cx.state;
+pub fn inform_voter(state: &mut State) {
     if !state.needs_majority() {
         return; // nobody votes
     }
@@ -166,14 +165,6 @@ pub fn inform_voter(cx: &mut Context<'_>) {
     // By an older list it does not know who votes.
     if all && state.membership.newest() <= version {
         let round = state.epochs.round();
-        inform(cx, round);
-    }
-}
-
-/// This is what the voter was told. It is written at once: nothing else may be for long, and before it the voter stores no
-/// table of locks.
-pub fn inform(cx: &mut Context<'_>, round: Epoch) {
-    if cx.state.voter.inform(round) {
-        cx.persist();
+        state.voter.inform(round);
     }
 }

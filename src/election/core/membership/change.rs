@@ -214,7 +214,7 @@ pub fn adopt(turn: &mut Turn<'_>, list: Arc<MemberList>) {
 /// The members that the list does not name any more count as dead. Questions to the voters of the old list are
 /// void.
 fn miss(turn: &mut Turn<'_>, before: Vec<NodeId>) {
-    voting::inform_voter(&mut turn.cx); // this member may have met all voters of this list before
+    voting::inform_voter(turn.cx.state); // this member may have met all voters of this list before
     let asked = turn.cx.state.candidacy.asks_to_win();
     asking::drop_question(&mut turn.cx);
     for id in before {
