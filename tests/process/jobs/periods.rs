@@ -187,10 +187,9 @@ fn judge(nightly: &Nightly, [once, tried]: &[Told; 2], periods: u64) {
             );
             runs += u64::from(!begun_here.is_empty());
         }
-        assert!(
-            begun.iter().filter(|token| !all.contains(*token)).count() <= 2,
-            "{name}: {told:?}"
-        );
+        // A run that fails is followed by the next: on a busy machine a look at the table misses some.
+        let missed = begun.iter().filter(|token| !all.contains(*token)).count() as u64;
+        assert!(missed <= 2 + periods / 10, "{name}: {missed} runs were not seen: {told:?}");
         let latest = now_ms() + 3600 * 1000;
         assert!(told.runs.keys().all(|until| *until < latest), "{told:?}");
         // A disturbed period may have none; two in each of the disturbances, on a busy machine.
