@@ -67,14 +67,18 @@ pub fn file(flag: Option<PathBuf>) -> PathBuf {
 /// Completes the name of a member in a shell.
 pub fn member_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let config = config::load(&file(typed(std::env::args_os()))).ok();
-        let members = config.into_iter().flat_map(|config| config.members);
+        let members = typed_config().into_iter().flat_map(|config| config.members);
         members.map(|member| CompletionCandidate::new(member.name)).collect()
     })
 }
 
+/// The configuration that the command line names which is being typed, if it is one.
+pub fn typed_config() -> Option<Config> {
+    config::load(&file(typed(std::env::args_os()))).ok()
+}
+
 /// The file that follows --config on a command line that is being typed. To bash a `=` is a word.
-pub fn typed(mut words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+fn typed(mut words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     let flag = words.find(|word| word.to_string_lossy().starts_with("--config"))?;
     match flag.to_string_lossy().strip_prefix("--config=") {
         Some(path) => Some(path.into()),

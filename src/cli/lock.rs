@@ -11,14 +11,13 @@ use serde_json::{Value, json};
 
 use crate::admin::client::{Client, ClientError, Order};
 use crate::admin::control::{self, Reach};
-use crate::config;
 use crate::core::locks::table::{BadLockName, LockName};
 use crate::exec::target::LockTarget;
 use crate::limits::quote;
 use crate::node::moment;
 use crate::node::status::Status;
 
-use super::args::{OutputArgs, OutputFormat, file, member_names, typed};
+use super::args::{OutputArgs, OutputFormat, member_names, typed_config};
 use super::ask::{AskedNode, NodeArgs};
 use super::error::CliError;
 use super::exit::Exit;
@@ -214,9 +213,7 @@ const COMPLETES: Duration = Duration::from_secs(1);
 /// Completes the name of a lock in a shell: those that the file declares, and those that a node of this host knows.
 pub fn lock_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let Ok(config) = config::load(&file(typed(std::env::args_os()))) else {
-            return Vec::new();
-        };
+        let Some(config) = typed_config() else { return Vec::new() };
         let client = Client::within(Some(COMPLETES), None);
         let own = config.members.iter().map(|member| config.state_dir(&member.name));
         let mut own = own.filter(|state| control::reach(state) == Reach::Open);

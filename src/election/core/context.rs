@@ -118,6 +118,7 @@ impl Context<'_> {
             self.state.records.defer(number, Deferred::Promise(longest));
         }
         self.out.push(Output::Persist { number, record: self.state.record(reserved) });
+        self.state.voter.wrote();
         number
     }
 

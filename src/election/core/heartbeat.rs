@@ -73,7 +73,8 @@ fn promise(
     if !promise::may_promise(cx.state, lease) {
         return;
     }
-    if cx.state.voter.inform(cx.state.epochs.round()) {
+    cx.state.voter.inform(cx.state.epochs.round());
+    if cx.state.voter.is_unwritten() {
         cx.persist(); // nothing else may be written for long, and it stores no table of locks before
     }
     if !cx.state.voter.promise(cx.now, (leader, incarnation), epoch, lease) {

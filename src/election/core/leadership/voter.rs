@@ -25,6 +25,8 @@ pub struct Voter {
     record: VoterRecord,
     /// The longest promise that is durable.
     durable: Duration,
+    /// Whether it was informed, and no record says so yet.
+    is_unwritten: bool,
     /// The leader of the last epoch that an earlier incarnation knew.
     led: Option<Vote>,
     /// Promises of an earlier incarnation may last until then.
@@ -74,14 +76,23 @@ impl Voter {
     }
 
     /// A leader, or every other voter, informed it of the state of the cluster: this is its greatest round, and it
-    /// may have voted in any epoch up to that before. Returns whether that is new. (Q5)
-    pub fn inform(&mut self, round: Epoch) -> bool {
-        let is_new = !self.record.informed;
-        if is_new {
+    /// may have voted in any epoch up to that before. (Q5)
+    pub fn inform(&mut self, round: Epoch) {
+        if !self.record.informed {
             self.record.informed = true;
+            self.is_unwritten = true;
             self.record.floor = if Fault::NoFloor.is_planted() { Epoch(0) } else { round };
         }
-        is_new
+    }
+
+    /// Whether it was informed, and no record says so yet.
+    pub fn is_unwritten(&self) -> bool {
+        self.is_unwritten
+    }
+
+    /// A record is written.
+    pub fn wrote(&mut self) {
+        self.is_unwritten = false;
     }
 
     /// What it says to a candidate that asks for its vote in this epoch. The candidate may ask again after `retry`,
