@@ -11,7 +11,7 @@ use crate::limits::plain_json;
 use crate::trace::record::Record;
 
 /// The layout of a flight. It grows with each change of what the core takes, puts out or knows.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// More than any recording takes.
 pub const LARGEST: u64 = 16 * 1024 * 1024;
