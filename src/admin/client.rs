@@ -8,6 +8,7 @@ use std::time::Duration;
 use electd_facts::held::LocksPage;
 use electd_facts::hold::LockChange;
 use electd_facts::locks::LocksView;
+use electd_record::delays::MeasuredDelays;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -220,6 +221,14 @@ impl Client {
     /// If nobody answers there, or not as electd does.
     pub fn history(&self, address: &str) -> Result<History, ClientError> {
         self.get(address, "history")
+    }
+
+    /// How late the node at this address was of late, and how long round trips took.
+    ///
+    /// # Errors
+    /// If nobody answers there, or not as electd does.
+    pub fn delays(&self, address: &str) -> Result<MeasuredDelays, ClientError> {
+        self.get(address, "delays")
     }
 
     /// A page of the locks that the node at this address knows: the one that begins after this name, or the first.

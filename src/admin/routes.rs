@@ -54,6 +54,7 @@ impl<H: Handle> Route<H> {
         Route::shown("/readyz", |node, _| views::ready(node)),
         Route::shown("/events", |_, _| Response::of("text/event-stream", Vec::new())),
         Route::shown("/history", |node, _| views::history(node)),
+        Route::shown("/delays", |node, _| views::delays(node)),
         Route::shown(ANY_PEER, |_, _| Response::of("application/json", Vec::new())),
         Route::shown(verdict::PATH, |_, _| Response::of("application/json", Vec::new())),
         Route::shown("/trace", views::trace),

@@ -62,6 +62,11 @@ pub fn history<H: Handle>(handle: &H) -> Response {
     Response::json(200, &History { node, leaderships: handle.history().to_vec() })
 }
 
+/// How late the node was of late, and how long round trips took.
+pub fn delays<H: Handle>(handle: &H) -> Response {
+    Response::json(200, &handle.delays())
+}
+
 /// What the node took and did in elections: all that is kept, or the part of one epoch.
 pub fn trace<H: Handle>(handle: &H, request: &Request) -> Response {
     let query = request.query.as_str();

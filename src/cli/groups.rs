@@ -7,7 +7,10 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Run a node", &["run", "exec", "init", "invite", "join", "check"]),
     (
         "See",
-        &["status", "leader", "health", "history", "trace", "record", "replay", "watch", "why"],
+        &[
+            "status", "leader", "health", "history", "trace", "record", "replay", "watch", "why",
+            "tune",
+        ],
     ),
     (
         "Change",

@@ -69,6 +69,7 @@ mod trace;
 mod tracker;
 mod transition;
 mod trust;
+mod tune;
 mod unit;
 mod unknown;
 mod urgent;
@@ -115,6 +116,7 @@ enum CliCommand {
     Exec(exec::ExecArgs),
     Demo(demo::DemoArgs),
     Check(check::CheckArgs),
+    Tune(tune::TuneArgs),
     Init(init::InitArgs),
     Invite(invite::Invite),
     Join(join::Join),
@@ -160,6 +162,7 @@ impl CliCommand {
             CliCommand::Member(members) => members.run(),
             CliCommand::Lock(lock) => lock.run(),
             CliCommand::Simulate(simulate) => simulate.run(),
+            CliCommand::Tune(tune) => tune.run(),
             CliCommand::Lab(lab) => lab.run(),
             CliCommand::Completions(completions) => completions.run(),
             CliCommand::Man(man) => man.run(),

@@ -21,7 +21,6 @@ use super::locks::side::LockSide;
 use super::members;
 use super::notes;
 use super::publish::Published;
-use super::rejections::RefusedBy;
 use super::story;
 use super::words;
 use crate::core::durable::Durable;
@@ -31,6 +30,7 @@ use crate::core::restart::KeptState;
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
 use crate::flight::tape::Tape;
+use crate::net::rejections::RefusedBy;
 use crate::net::{Answering, Net, NetEvent, Who};
 use crate::recorder::Recorder;
 use crate::store::{StoreRecord, StoreWriter};
@@ -263,7 +263,7 @@ impl ElectionLoop {
         let now = clock::now();
         let mut out = std::mem::take(&mut self.out);
         let members = self.members.clone(); // who is removed by this is still known by name
-        self.published.measures.round_trips.received(&input, now);
+        self.published.measures.taking(&input, self.core.deadline(), now);
         self.recorder.begin(now, &input, &self.core);
         self.tape.begin(now, &input, &self.published.taped);
         self.core.handle(now, input, &mut out);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use electd_facts::hint::ClusterFlags;
 use electd_facts::hold::LockChange;
 use electd_facts::locks::LocksView;
+use electd_record::delays::MeasuredDelays;
 
 use super::events::EventLog;
 use super::history::HistoryEntry;
@@ -90,6 +91,20 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     fn history(&self) -> Arc<Vec<HistoryEntry>>;
+
+    /// How late its election thread was of late, and how long round trips took, for `electd tune`. Never waits for the
+    /// election thread.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// for slot in node.handle().delays().slots {
+    ///     println!("{} microseconds late at most", slot.late_us);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn delays(&self) -> MeasuredDelays;
 
     /// What this node took and did in its last elections, for `electd trace`. Never waits for the election thread.
     ///

@@ -9,11 +9,11 @@ use std::time::Duration;
 use log::warn;
 use parking_lot::Mutex;
 
-use super::rejections::{RefusedBy, Rejections, name};
 use super::status::{RefusalCause, RejectionStatus};
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 use crate::net::Who;
+use crate::net::rejections::{RefusedBy, Rejections, name};
 use crate::tls::TlsFault;
 
 /// The last reasons of each peer, one way and the other.

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use electd_facts::hint::ClusterFlags;
 use electd_facts::locks::LocksView;
+use electd_record::delays::MeasuredDelays;
 
 use super::clock;
 use super::failures::Failures;
@@ -365,6 +366,13 @@ impl Published {
         let (seen, list) = (self.locks_seen(), self.members());
         let (locks_held, locks_unheld) = (seen.held(&list), seen.unheld());
         Status { locks_held, locks_unheld, locks_version: seen.version(), ..status }
+    }
+
+    /// How late the election thread was of late, and how long round trips took.
+    pub fn delays(&self) -> MeasuredDelays {
+        let list = self.members();
+        let own = list.name(self.own());
+        self.measures.delays.told(own, clock::now(), |id| list.name(id))
     }
 
     /// The leader that this member names.

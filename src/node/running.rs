@@ -1,12 +1,12 @@
 //! The handle of a running node: commands, and the leadership of its member.
 
 use std::sync::Arc;
-use std::time::Duration;
-
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crossbeam::channel::bounded;
 use electd_facts::{hint::ClusterFlags, hold::LockChange, locks::LocksView, unable};
+use electd_record::delays::MeasuredDelays;
 
 use super::command::{members_after, unanswered};
 use super::events::EventLog;
@@ -96,7 +96,7 @@ impl NodeHandle {
         self.published.feed.leadership()
     }
 
-    /// Delays the release of this member's leadership until the hold is dropped, but for at most 10 s once the
+    /// MeasuredDelays the release of this member's leadership until the hold is dropped, but for at most 10 s once the
     /// release is wanted. See [`NodeHandle::hold_for`].
     ///
     /// ```
@@ -116,7 +116,7 @@ impl NodeHandle {
         self.hold_for(Duration::from_secs(10))
     }
 
-    /// Delays the release of this member's leadership until the hold is dropped, but for at most this long once the
+    /// MeasuredDelays the release of this member's leadership until the hold is dropped, but for at most this long once the
     /// release is wanted.
     ///
     /// The hold is in force from the return of this call. So take it first, then ask [`NodeHandle::leadership`], then
@@ -139,7 +139,9 @@ impl NodeHandle {
         let (held, holds) = bounded(1);
         self.published.held_for(most);
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        self.send(InboxEvent::Held { number, most, held }, ANSWER)?;
+        self.events
+            .send_timeout(InboxEvent::Held { number, most, held }, ANSWER)
+            .map_err(unanswered)?;
         let events = self.events.clone();
         let hold = Hold { number, events }; // dropped, and undone, without an answer
         self.end.answer(&holds, Some(ANSWER)).map(|()| hold).map_err(|none| match none {
@@ -151,7 +153,7 @@ impl NodeHandle {
     }
 }
 
-/// Delays the release of the leadership until it is dropped, for at most the time that it was taken for.
+/// MeasuredDelays the release of the leadership until it is dropped, for at most the time that it was taken for.
 ///
 /// While a member holds, a leadership that it resigns, that is preempted, or that ends because the node stops, ends
 /// only after the last hold is dropped; [`Change::Ending`] says when that is wanted. A hold does not delay the end of
@@ -274,7 +276,7 @@ impl NodeHandle {
     /// If the election thread does not answer, since it is stopping.
     pub fn retime(&self, timing: Timing) -> Result<(), CommandError> {
         let (done, is_done) = bounded(1);
-        self.send(InboxEvent::Timed { timing, done }, ANSWER)?;
+        self.events.send_timeout(InboxEvent::Timed { timing, done }, ANSWER).map_err(unanswered)?;
         self.end.answer(&is_done, Some(ANSWER)).map_err(unanswered)
     }
 
@@ -294,15 +296,11 @@ impl NodeHandle {
         meanwhile: impl FnOnce(),
     ) -> Result<Result<Done, Refusal>, CommandError> {
         let (answer, answered) = bounded(1);
-        let sent = self.send(InboxEvent::Order(CommandOrder { command, answer }), timeout);
+        let order = InboxEvent::Order(CommandOrder { command, answer });
+        let sent = self.events.send_timeout(order, timeout);
         meanwhile();
-        sent?;
+        sent.map_err(unanswered)?;
         self.end.answer(&answered, Some(timeout)).map_err(unanswered)
-    }
-
-    /// Puts a request into the queue of the election thread.
-    fn send(&self, event: InboxEvent, timeout: Duration) -> Result<(), CommandError> {
-        self.events.send_timeout(event, timeout).map_err(unanswered)
     }
 }
 
@@ -329,6 +327,10 @@ impl Handle for NodeHandle {
 
     fn history(&self) -> Arc<Vec<HistoryEntry>> {
         self.published.watched().history.clone()
+    }
+
+    fn delays(&self) -> MeasuredDelays {
+        self.published.delays()
     }
 
     fn locks(&self) -> Arc<LocksView> {

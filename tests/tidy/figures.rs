@@ -29,7 +29,7 @@ docs/operations.md | At most 64 members | src/election/core/membership/mod.rs | 
 docs/reference.md | a list of the members, at most 64 | src/election/core/membership/mod.rs | MOST_MEMBERS: usize = 64;
 docs/security.md | must be complete within one second | src/host/net/inbound.rs | HELLO_DEADLINE: Duration = Duration::from_secs(1);
 docs/security.md | At most 64 connections wait | src/host/net/listener.rs | MOST_UNWELCOMED: usize = 64;
-docs/security.md | strangers share 16 lines a minute | src/node/rejections.rs | MOST_LINES: u32 = 16;
+docs/security.md | strangers share 16 lines a minute | src/host/net/rejections.rs | MOST_LINES: u32 = 16;
 docs/security.md | 16 may give commands | src/admin/mod.rs | COMMANDS: usize = 16;
 docs/security.md | 8 may ask for the status | src/admin/mod.rs | PEERS: usize = 8;
 docs/security.md | 16 may ask for elections | src/admin/mod.rs | ELECTIONS: usize = 16;

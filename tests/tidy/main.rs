@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("trace", &["core"]),
     ("flight", &["trace", "limits"]),
     ("recorder", &["trace"]),
+    ("delays", &["core"]),
     ("sim", &["trace", "flight", "recorder"]),
     ("facts", &["core", "trace"]),
     ("cgroup", &["calls", "testing"]),

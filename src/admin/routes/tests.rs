@@ -26,6 +26,7 @@ fn all_paths_are_listed_with_what_can_be_done_there() {
         "GET /readyz",
         "GET /events",
         "GET /history",
+        "GET /delays",
         "GET /peers/NAME/status",
         "GET /verdict",
         "GET /trace",

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use electd_record::delays::MeasuredDelays;
 use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::Histogram;
 use rustix::process::getpriority_process;
@@ -74,6 +75,10 @@ impl Handle for Shows {
 
     fn events(&self) -> Arc<EventLog> {
         self.events.clone()
+    }
+
+    fn delays(&self) -> MeasuredDelays {
+        MeasuredDelays::default()
     }
 
     fn history(&self) -> Arc<Vec<HistoryEntry>> {

@@ -22,6 +22,16 @@ pub fn bound_by(times: impl Iterator<Item = Time>, majority: usize) -> Time {
     majority.checked_sub(1).and_then(|at| times.get(at)).copied().unwrap_or_default()
 }
 
+/// How late a leader may send a heartbeat, its round trip included, before it loses its leadership although it lives: with
+/// a majority its lease ends, else the others suspect it, or it finds that it was stalled.
+pub fn bearable(quorum: Quorum, timing: &Timing) -> Duration {
+    let silence = match quorum {
+        Quorum::Majority => certain(timing.lease),
+        Quorum::None => timing.failure,
+    };
+    silence.min(timing.stall()).saturating_sub(timing.heartbeat)
+}
+
 /// From the silent death of a leader (its host is gone, or it is frozen) until every live member names the next one.
 /// None for a lone member, which nobody can replace.
 ///

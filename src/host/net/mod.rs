@@ -22,6 +22,7 @@ mod own;
 mod peers;
 mod places;
 mod refused;
+pub mod rejections;
 mod threads;
 mod writer;
 

@@ -4,6 +4,7 @@
 //! host is not taken for a dead one, however short `failure` is. What such a thread starts, threads and processes alike,
 //! is scheduled ordinarily (SCHED_RESET_ON_FORK).
 
+pub mod probe;
 mod refused;
 
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use crate::core::settings::{Preempt, Quorum, RankKind, Settings, Timing};
 use crate::core::types::{Drain, Epoch, NodeId, Role, Task, Time};
 use crate::core::{Core, Input, Output, Phase, Reason, Transition};
 use crate::net::Who;
-use crate::node::rejections::RefusedBy;
+use crate::net::rejections::RefusedBy;
 use crate::node::status::{RefusalCause, RejectionStatus};
 use crate::rank::Sample;
 use crate::realtime::Realtime;

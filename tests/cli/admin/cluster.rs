@@ -1,7 +1,8 @@
-//! What `health` and `history` say of fake nodes, whole, and how they end.
+//! What `health`, `history` and `tune` say of fake nodes, whole, and how they end.
 
 use std::net::{SocketAddr, TcpListener};
 
+use electd::node::delays::{DelaySlot, MeasuredDelays};
 use electd::node::history::HistoryEntry;
 use electd::node::status::{LeaderlessStatus, Problem};
 use serde_json::{Value, json};
@@ -167,3 +168,54 @@ fn history_merges_what_all_nodes_tell_and_names_those_that_tell_nothing() {
     assert_eq!((exit, shown.as_str()), (Some(69), ""));
     assert_eq!(said, format!("no node answers\n  node-1: {}\n", refused(address)));
 }
+
+/// The first leads on a calm host; the timers of the second are late now and then.
+#[test]
+fn tune_proposes_what_the_worst_host_bears_and_says_what_is_missing() {
+    let (one, two) = (FakeNode::new(), FakeNode::new().with_number(2));
+    let (first, second) = (one.serve(), two.serve());
+    let cluster = Cluster::of(&[Some(first.local_addr()), Some(second.local_addr())]);
+    let measured = |number: u64, slots: u64, trips: &[(&str, u64)]| {
+        let slot = |at: u64| DelaySlot {
+            late_us: number * number * (900 + at % 7 * 40),
+            round_trips_us: trips.iter().map(|(name, it)| ((*name).to_owned(), *it)).collect(),
+        };
+        let slots = (0..slots).map(slot).collect();
+        MeasuredDelays { node: format!("node-{number}"), slot_ms: 10_000, slots }
+    };
+    one.set(|state| state.delays = measured(1, 60, &[("node-2", 700)]));
+    two.set(|state| state.delays = measured(2, 60, &[]));
+    let (exit, text, said) = told(&cluster, &["tune"]);
+    assert_eq!((exit, said.as_str()), (Some(0), ""));
+    assert_eq!(text, TUNED);
+    let (_, document, _) = told(&cluster, &["tune", "--for", "2m", "--output", "json"]);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let said = |key: &str| document[key].clone();
+    assert_eq!((said("measured_ms"), said("proposed_ms")), (json!(120_000), json!(20)));
+    assert_eq!(said("nodes")[1], json!({"node": "node-2", "late_ms": 4.56, "round_trip_ms": 0.7}));
+    assert_eq!(said("failures")[2]["failure_ms"], 20);
+    assert!(said("failures")[0]["false_changes_a_month"].as_f64().unwrap() > 1000.0);
+    one.set(|state| state.delays = measured(1, 60, &[]));
+    let (exit, _, said) = told(&cluster, &["tune"]);
+    let silent = "no node that was asked led meanwhile, so that no round trip was measured: ask all of them\n";
+    assert_eq!((exit, said.as_str()), (Some(69), silent));
+    let (exit, _, said) = told(&cluster, &["tune", "--for", "61m"]);
+    assert_eq!(exit, Some(2));
+    assert!(said.contains("give 2m to 1h"), "{said}");
+}
+
+const TUNED: &str = r#"The last 10m, as the nodes measured them:
+NODE    TIMERS LATE BY AT MOST  ROUND TRIP AT MOST
+node-1  1.1 ms                  leads
+node-2  4.6 ms                  0.7 ms
+
+What each `failure` means, if hosts and network stay as they were:
+FAILURE  SILENT HOST REPLACED WITHIN  FALSE CHANGES A MONTH
+5ms      5.5 ms                       again and again
+10ms     11 ms                        again and again
+20ms     22 ms                        none                   proposed
+500ms    550 ms                       none                   as now
+
+500ms holds; 20ms would, too: "timing": {"failure": "20ms"} in the file of each node, then `electd reload`.
+It decides how long a host that is silent leads on. The end of a process is certified, and needs no time-out.
+"#;

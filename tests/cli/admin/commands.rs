@@ -10,7 +10,8 @@ use electd::core::types::Role;
 use electd::node::handle::{Command, CommandError};
 use serde_json::json;
 
-use super::fake::{FakeNode, TOKEN, ask, post};
+use super::fake::{FakeNode, TOKEN};
+use super::peer::{ask, post};
 
 fn resign_to(name: &str) -> Command {
     Command::Resign { to: Some(name.to_owned()) }

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use electd::admin::{Server, listen};
 
-use super::fake::{FakeNode, Peer, get};
+use super::fake::FakeNode;
 use super::pace::pace;
+use super::peer::{Peer, get};
 
 const LIVEZ: &str = "GET /livez HTTP/1.1\r\nHost: n\r\n\r\n";
 /// The most connections of a server.

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::cli::{electd, run, stderr, stdout};
 use super::elections::record;
-use super::fake::{FakeNode, Peer, event, get, member};
+use super::fake::{FakeNode, event, member};
+use super::peer::{Peer, get};
 
 /// It clears a terminal, by both forms of the escape, turns the text, goes back, and begins a line.
 const ODD: &str = "\u{1b}[2J\u{9b}2J\u{202e}\r\nforged";

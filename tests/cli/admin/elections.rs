@@ -10,7 +10,8 @@ use electd::trace::record::{Entry, Record};
 use serde_json::{Value, json};
 
 use super::cli::{code, electd, nobody, run, stderr, stdout};
-use super::fake::{Answer, FakeNode, Peer, ask, get, member};
+use super::fake::{FakeNode, member};
+use super::peer::{Answer, Peer, ask, get};
 
 fn name(number: usize) -> String {
     format!("node-{number}")

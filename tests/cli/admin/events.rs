@@ -8,8 +8,9 @@ use std::time::Duration;
 use electd::node::handle::Handle;
 use socket2::SockRef;
 
-use super::fake::{FakeNode, Peer, event, get};
+use super::fake::{FakeNode, event};
 use super::pace::{until, within};
+use super::peer::{Peer, get};
 
 /// A stream of events after this one.
 fn listen(server: SocketAddr, headers: &str) -> Peer {

@@ -3,8 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::fake::{BEARER, FakeNode, Peer, ask, get};
+use super::fake::{BEARER, FakeNode};
 use super::pace::{pace, until};
+use super::peer::{Peer, ask, get};
 
 /// Far more lots of questions than fit into any buffer.
 const MOST: usize = 10_000;

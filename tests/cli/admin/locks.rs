@@ -7,7 +7,8 @@ use electd::node::locks::{LockEntry, LockName, LockOrder, LocksUnavailable, Lock
 use serde_json::{Value, json};
 
 use super::cli::{Cluster, code, electd, run, stderr, stdout};
-use super::fake::{FakeNode, get, post, status};
+use super::fake::{FakeNode, status};
+use super::peer::{get, post};
 
 /// node-2 leads, and holds the lock "backup"; node-1 wants "vip" and cannot have it.
 fn node() -> FakeNode {

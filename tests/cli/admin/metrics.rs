@@ -15,7 +15,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::fake::{FakeNode, ask, get, member, status};
+use super::fake::{FakeNode, member, status};
+use super::peer::{ask, get};
 
 #[test]
 fn a_node_is_shown_in_figures() {

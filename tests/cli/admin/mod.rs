@@ -17,6 +17,7 @@ mod metrics;
 mod orders;
 pub mod pace;
 mod page;
+mod peer;
 mod peers;
 mod places;
 mod protocol;

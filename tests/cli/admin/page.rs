@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use electd::node::events::EventKind;
 use electd::node::problems::ProblemKind;
 
-use super::fake::{Answer, FakeNode, ask, get};
+use super::fake::FakeNode;
+use super::peer::{Answer, ask, get};
 
 /// What a browser asks for.
 fn browse(address: SocketAddr) -> Answer {

@@ -6,7 +6,8 @@ use electd::node::status::MemberStatus;
 use serde_json::Value;
 
 use super::cli::nobody;
-use super::fake::{FakeNode, Peer, ask, get, member, status};
+use super::fake::{FakeNode, member, status};
+use super::peer::{Peer, ask, get};
 
 /// A member whose HTTP is at this address.
 fn at(number: usize, address: SocketAddr) -> MemberStatus {

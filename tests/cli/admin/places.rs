@@ -14,9 +14,10 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use serde_json::json;
 use socket2::{Domain, SockRef, Socket, Type};
 
-use super::fake::{Answer, BEARER, FakeNode, Peer, TOKEN, get};
+use super::fake::{BEARER, FakeNode, TOKEN};
 use super::limits::nice_values;
 use super::pace::until;
+use super::peer::{Answer, Peer, get};
 
 const LIVEZ: &[u8] = b"GET /livez HTTP/1.1\r\nHost: n\r\n\r\n";
 

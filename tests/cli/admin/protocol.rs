@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::fake::{BEARER, FakeNode, Peer, ask, get, status};
+use super::fake::{BEARER, FakeNode, status};
+use super::peer::{Peer, ask, get};
 
 /// Far more lots of questions than fit into any buffer.
 const MOST: usize = 10_000;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use electd::node::locks::{LockEntry, LocksView};
 use electd::node::status::MemberStatus;
 
-use super::fake::{FakeNode, Peer, ask, get, member, status};
+use super::fake::{FakeNode, member, status};
+use super::peer::{Peer, ask, get};
 
 const URL: &str = "http://10.0.7.2:8080/";
 

@@ -4,7 +4,8 @@ use electd::node::status::{MemberStatus, Problem};
 use serde_json::Value;
 
 use super::cli::{Cluster, code, stderr, stdout};
-use super::fake::{FakeNode, get, member, status};
+use super::fake::{FakeNode, member, status};
+use super::peer::get;
 
 /// The exit code of a command, what it prints, and what it says.
 fn told(cluster: &Cluster, args: &[&str]) -> (Option<i32>, String, String) {

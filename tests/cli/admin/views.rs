@@ -9,7 +9,8 @@ use electd::trace::record::{Entry, Record};
 use serde_json::json;
 
 use super::cli::nobody;
-use super::fake::{FakeNode, Peer, ask, get, status};
+use super::fake::{FakeNode, status};
+use super::peer::{Peer, ask, get};
 
 /// The codes of /leader, /follower and /readyz, in this order.
 fn codes(node: &FakeNode) -> [u16; 3] {

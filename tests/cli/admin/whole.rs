@@ -6,7 +6,8 @@ use electd::node::history::{History, HistoryEntry};
 use electd::node::status::{HaltingStatus, Problem};
 use serde_json::{Value, json};
 
-use super::fake::{BEARER, FakeNode, answer, refusal, status, whole};
+use super::fake::{BEARER, FakeNode, status};
+use super::peer::{answer, refusal, whole};
 
 const OK: &str = "200 OK";
 const NO: &str = "503 Service Unavailable";
@@ -63,6 +64,9 @@ fn each_view_is_answered_whole() {
     node.set(|node| node.history = Arc::new(vec![entry.clone()]));
     let history = History { node: "node-1".to_owned(), leaderships: vec![entry] };
     assert_eq!(get("/history"), answer(OK, "", &serde_json::to_string(&history).unwrap()));
+    let delays = r#"{"node":"node-1","slot_ms":10000,"slots":[{"late_us":70,"round_trips_us":{"node-2":400}}]}"#;
+    node.set(|node| node.delays = serde_json::from_str(delays).unwrap());
+    assert_eq!(get("/delays"), answer(OK, "", delays));
     for query in ["epoch=", "epoch=-1", "last", "Epoch=7"] {
         let sentence = format!("\"{query}\" is not known here; say epoch=NUMBER or nothing");
         assert_eq!(get(&format!("/trace?{query}")), refusal("400 Bad Request", &sentence));
@@ -97,7 +101,7 @@ fn paths(node: &FakeNode) -> Value {
 fn what_can_be_done_at_a_path_is_told_whole() {
     let node = FakeNode::new();
     let (server, paths) = (node.serve(), paths(&node));
-    assert_eq!(paths.as_array().map(Vec::len), Some(36));
+    assert_eq!(paths.as_array().map(Vec::len), Some(37));
     let told = |line: &str| whole(server.local_addr(), line, "");
     let all = json!({ "paths": paths }).to_string();
     let methods = "Allow: GET, HEAD, POST, DELETE, OPTIONS\r\n";

@@ -8,12 +8,12 @@ use crate::core::settings::{AlgorithmKind, Preempt};
 use crate::core::types::{Drain, Epoch, Incarnation, Task};
 use crate::core::{Reason, message};
 use crate::net::Who;
+use crate::net::rejections::RefusedBy;
 use crate::node::history::HistoryEntry;
 use crate::node::leaderless::Leaderless;
 use crate::node::leadership::Change;
 use crate::node::publish::snapshot::KnownMember;
 use crate::node::publish::tests::{change, follow, id, lose_leader, published, resign};
-use crate::node::rejections::RefusedBy;
 use crate::node::status::{HealthStatus, Problem, RefusalCause};
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -39,16 +39,15 @@ impl RoundTrips {
         }
     }
 
-    /// Notes an event that came in.
-    pub fn received(&self, input: &Input, now: Time) {
-        let Input::Message { from, envelope, .. } = input else { return };
-        let Message::Acknowledge { number, .. } = envelope.message else { return };
-        if let Some(member) = self.0.lock().get_mut(from)
-            && let place = &mut member.sent[place(number)]
-            && let Some((_, sent)) = place.take_if(|(sent, _)| *sent == number)
-        {
-            member.latest = Some(now.since(sent));
-        }
+    /// Notes an event that came in. Returns whose round trip this ends, and how long that took.
+    pub fn received(&self, input: &Input, now: Time) -> Option<(NodeId, Duration)> {
+        let Input::Message { from, envelope, .. } = input else { return None };
+        let Message::Acknowledge { number, .. } = envelope.message else { return None };
+        let mut members = self.0.lock();
+        let member = members.get_mut(from)?;
+        let (_, sent) = member.sent[place(number)].take_if(|(sent, _)| *sent == number)?;
+        member.latest = Some(now.since(sent));
+        Some((*from, now.since(sent)))
     }
 
     /// The latest of a member; none where none was measured.

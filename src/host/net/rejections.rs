@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::status::{RefusalCause, RejectionStatus};
+use electd_facts::status::{RefusalCause, RejectionStatus};
+
+use super::Who;
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
-use crate::net::Who;
 
 /// How many reasons of strangers are kept; when one more comes, the oldest goes.
 const MOST_STRANGERS: usize = 64;
