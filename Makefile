@@ -175,8 +175,8 @@ fuzz: cargo ## feed the decoders of outside input with odd bytes: make fuzz [SEC
 			-max_total_time=$$(( 1 + ($(SECONDS) - 1) / $(words $(TARGETS)) )); \
 	done
 
-# Each .cfg beside the specifications is a model: of Locks.tla if it is called locks, else of Promises.tla. Those called wrong have a
-# planted mistake, which has to be found.
+# Each .cfg beside the specifications is a model: of Locks.tla if it is called locks, of Votes.tla if votes, else of Promises.tla.
+# Those called wrong have a planted mistake, which has to be found.
 TLA = target/spec/bin/tla
 $(TLA): | cargo
 	$(CARGO) install --quiet --root target/spec --locked --version 0.1.0 tlaplus-cli || { \
@@ -184,7 +184,7 @@ $(TLA): | cargo
 
 spec: $(TLA) ## check the specifications in TLA+: the rules hold, and each planted mistake is found: make spec [MODELS=locks]
 	@set -e; for model in docs/spec/$(MODELS)*.cfg; do \
-		case $$model in */locks-*) module=Locks;; *) module=Promises;; esac; \
+		case $$model in */locks-*) module=Locks;; */votes-*) module=Votes;; *) module=Promises;; esac; \
 		case $$model in */wrong-*|*-wrong-*) wanted="^Invariant .* is violated";; *) wanted="^Safety checks passed";; esac; \
 		said=$$($(TLA) --workers 2 --no-deadlock --config $$model docs/spec/$$module.tla 2>&1 || true); \
 		echo "$$said" | grep -q "$$wanted" || { echo "$$model: not so: $$wanted"; echo "$$said"; exit 1; }; \
