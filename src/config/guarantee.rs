@@ -69,7 +69,7 @@ impl Guarantee {
         let anew = if quorum == Quorum::None { timing.t1() } else { Duration::ZERO };
         let further = bounds::further_death(algorithm, timing) + anew;
         let figures = match guarantee.worst_failover {
-            Some(worst) => guarantee.figures(worst, further),
+            Some(worst) => guarantee.figures(timing, worst, further),
             None if candidates(roles) > 1 => {
                 vec!["A leader that dies is not replaced before enough voters are back.".to_owned()]
             }
@@ -93,7 +93,7 @@ impl Guarantee {
         self.sentences.join(" ")
     }
 
-    fn figures(&self, worst: Duration, further: Duration) -> Vec<String> {
+    fn figures(&self, timing: &Timing, worst: Duration, further: Duration) -> Vec<String> {
         let has_majority = self.dual_leader_window.is_none();
         let mut figures = Vec::new();
         if let Some(crash) = self.crash_failover {
@@ -115,6 +115,13 @@ impl Guarantee {
             "One that dies silently, as with its host, is replaced within {worst:?}, and {further:?} more for each member that dies \
              while it is being elected. One that stops in order hands over at once."
         ));
+        if has_majority {
+            figures.push(format!(
+                "A voter that starts again after a crash counts for no leader of before for {:?}: where no more voters run than \
+                 a majority needs, this ends the leadership.",
+                timing.lease
+            ));
+        }
         if let Some(more) = self.unsteady {
             figures.push(format!(
                 "Each takes up to {more:?} more after another member went away twice within a short time."

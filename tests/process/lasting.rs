@@ -253,8 +253,7 @@ fn slow_disk(node: &Node, longer: Duration) -> Option<Traced> {
     Traced::node(node, &format!("fsync:delay_enter={}", longer.as_micros() / 2))
 }
 
-/// A vote is durable before the voter sends it, and so is the epoch of a candidate: with such disks
-/// that takes longer than a lease is valid.
+/// With such disks a durable write takes longer than a lease is valid.
 #[story]
 fn voters_with_slow_disks_have_a_leader_that_leads_on() {
     let cluster = Cluster::start_with(3, |config| {

@@ -117,7 +117,7 @@ impl Context<'_> {
         {
             self.state.records.defer(number, Deferred::Promise(longest));
         }
-        self.out.push(Output::Persist { number, record: self.state.record(reserved) });
+        self.out.push(Output::Persist { number, record: self.state.record(reserved, self.now) });
         self.state.voter.wrote();
         number
     }

@@ -50,7 +50,7 @@ impl Durable {
     }
 }
 
-/// A voter's vote in the greatest epoch. It is durable before the voter sends it.
+/// A voter's vote in the greatest epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Vote {
     pub epoch: Epoch,
@@ -69,13 +69,25 @@ pub struct VoterRecord {
     pub informed: bool,
     /// The round when it was informed: up to that round it does not know what its lost store held.
     pub floor: Epoch,
+    /// Up to this epoch it may have voted before a crash, and not know that.
+    pub forgot: Epoch,
+    /// Whether the voter answers before its disk, so that it may have voted or promised in any epoch up to the reserve
+    /// of this record.
+    pub behind: bool,
 }
 
 impl VoterRecord {
     /// The record that has to be durable before a voter starts that will make promises of this length.
     pub fn first(restored: Option<VoterRecord>, lease: Duration) -> VoterRecord {
         let vote = restored.unwrap_or_default();
-        VoterRecord { promised: vote.promised.max(lease), ..vote }
+        VoterRecord { promised: vote.promised.max(lease), behind: true, ..vote }
+    }
+
+    /// What a start finds, with the reserve of the record: after a crash the voter may have voted in each epoch of
+    /// that. (Q13)
+    pub fn found(self, reserved: Epoch) -> VoterRecord {
+        let forgot = if self.behind { self.forgot.max(reserved) } else { self.forgot };
+        VoterRecord { forgot, ..self }
     }
 
     /// Whether it may have voted or promised: a voter does neither before it is informed.
@@ -178,7 +190,7 @@ impl Records {
         self.incarnation
     }
 
-    /// Whether a leader of this epoch may be named: a restart cannot forget the epoch. (W1)
+    /// Whether a leader of this epoch may be named, or a vote given in it: a restart counts on that. (W1, Q2)
     pub fn is_durable(&self, epoch: Epoch) -> bool {
         epoch <= self.durable || Fault::NotDurable.is_planted()
     }

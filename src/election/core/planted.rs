@@ -99,7 +99,11 @@ faults! {
     VoteNoPromise "L1" "majority-vote-no-promise": "bully majority all" 3,
         "A vote is no promise.";
     VoteNotDurable "Q2" "majority-vote-not-durable": "bully majority all" 0,
-        "A vote is told before it is durable.";
+        "A vote is told before it is durable, though a start after a crash would not count on it.";
+    ReserveForgotten "Q13" "majority-reserve-forgotten": "bully majority all" 0,
+        "A voter that crashed believes that its record has all its votes.";
+    Unsure "Q13" "majority-unsure": "bully majority all" 0,
+        "A voter that crashed acknowledges the leader of an epoch in which it may have voted, while that vote may count.";
     LeadsAfterRelease "H8" "majority-leads-after-release": "bully majority all" 5,
         "A leader says that it released before it stops.";
     LeaseFromReceipt "L4" "majority-lease-from-receipt": "bully majority all" 0,
@@ -116,8 +120,6 @@ faults! {
         "The release of an older epoch frees a voter, whoever it is bound to.";
     OwnVoteFree "Q3" "majority-own-vote-free": "bully majority all" 1_596,
         "The own vote obeys no rule.";
-    OwnVoteUnstored "Q3" "majority-own-vote-unstored": "bully majority all" 3,
-        "A candidate counts its own vote before that is durable.";
     DoneTooSoon "M2" "majority-done-too-soon": "bully majority all" 2,
         "A change is said to be done before a majority has stored it.";
     PromiseForgotten "Q4" "majority-promise-forgotten": "bully majority all" 66,

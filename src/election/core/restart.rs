@@ -66,7 +66,8 @@ pub fn restart(
         return Err(NoStart::Bootstrapped);
     }
     let last = last.cloned().unwrap_or_default();
-    let (epoch, floor, vote) = (last.epoch, last.reserved, last.vote);
+    let (epoch, floor) = (last.epoch, last.reserved);
+    let vote = last.vote.map(|vote| vote.found(floor));
     let task = match given {
         Some(task) if kept.is_some() => task.given_over(&last.task, epoch),
         given => given.unwrap_or(last.task),
@@ -176,12 +177,30 @@ mod tests {
         let Restored { incarnation, record, floor, vote } = start;
         assert_eq!((record.met, record.leader), (before.durable.met, Some(id(2))));
         assert_eq!((incarnation, record.epoch, floor), (Incarnation(4), Epoch(7), Epoch(9)));
-        assert_eq!(vote, before.durable.vote);
+        assert_eq!(vote, before.durable.vote, "it stopped in order");
         assert!(record.reserved > floor);
         assert_eq!(record.vote.map(|vote| vote.promised), Some(SECOND * 9));
         let first = restart(None, &file(Quorum::Majority, &members), None).unwrap();
         assert_eq!(first.vote, None, "an empty store");
         assert_eq!(first.record.vote.map(|vote| vote.promised), Some(SECOND));
+    }
+
+    /// Rule Q13.
+    #[test]
+    fn who_crashed_may_have_voted_in_each_epoch_of_its_reserve() {
+        let members = list(0, 3, "a");
+        let mut before = kept(&members, true);
+        let written = before.durable.vote.unwrap_or_default();
+        let forgot_after = |(behind, forgot)| {
+            before.durable.vote = Some(VoterRecord { behind, forgot: Epoch(forgot), ..written });
+            let start = restart(Some(&before), &file(Quorum::Majority, &members), None).unwrap();
+            let (found, next) = (start.vote.unwrap(), start.record.vote.unwrap());
+            assert_eq!((found.behind, next.behind), (behind, true));
+            assert_eq!(found.forgot, next.forgot);
+            next.forgot
+        };
+        let forgot = [(true, 0), (true, 12), (false, 0), (false, 5)].map(forgot_after);
+        assert_eq!(forgot, [9, 12, 0, 5].map(Epoch));
     }
 
     /// "The voters of a stored record win over those of the file, from the first vote on." (M10)

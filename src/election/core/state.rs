@@ -10,7 +10,7 @@ use super::bounds;
 use super::course::Course;
 use super::departures::Departures;
 use super::detector::{Detector, Peer};
-use super::durable::{Durable, Records, Vote};
+use super::durable::{Durable, Records, Vote, VoterRecord};
 use super::eligibility::Eligibility;
 use super::epochs::Epochs;
 use super::leadership::candidacy::Candidacy;
@@ -88,17 +88,18 @@ impl State {
     }
 
     /// The record of all that a restart must find again, with this reserve of epochs.
-    pub(super) fn record(&self, reserved: Epoch) -> Durable {
+    pub(super) fn record(&self, reserved: Epoch, now: Time) -> Durable {
         let View { epoch, leader } = self.view();
         let before = self.voter.led_in(epoch); // an earlier incarnation knew the leader, this one has not heard of it
         let majority = self.needs_majority();
+        let behind = self.phase() != Phase::Stopping || self.voter.waits_after_crash(now);
         Durable {
             epoch,
             reserved,
             leader: leader.map(|leader| leader.id).or(before),
             members: self.membership.to_store(majority).clone(),
             task: self.records.task().clone(),
-            vote: majority.then(|| self.voter.vote()),
+            vote: majority.then(|| VoterRecord { behind, ..self.voter.vote() }),
             removed: self.membership.has_left(),
             met: self.detector.met().filter(|_| majority).collect(),
             drain: self.eligibility.drain().cloned(),

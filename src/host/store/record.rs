@@ -20,7 +20,7 @@ use crate::core::settings::Timing;
 use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Task, TaskVersion};
 use crate::limits::{GREATEST, shown};
 
-use entries::{DRAINS, DrainEntry, MemberEntry, PAUSES, PauseEntry, VersionEntry};
+use entries::{BEHIND, DRAINS, DrainEntry, MemberEntry, PAUSES, PauseEntry, VersionEntry};
 
 #[cfg(test)]
 pub(super) use fuzz::samples;
@@ -37,7 +37,9 @@ pub mod fuzz;
 /// before it, so every record is written in it at least; the older ones are still read. Format 7 is written
 /// where an operator drained the member, so that no electd that knows nothing of drains lets it lead;
 /// format 8 where the cluster was ever paused. A list that never changed is that of the config file, which says more.
-pub const FORMAT: u64 = PAUSES;
+/// In format 9 are the votes of a voter that answers before its disk: no electd that takes such a record for whole
+/// may start from it. The last record of a process that stops in order is whole, in an older format.
+pub const FORMAT: u64 = BEHIND;
 
 /// The first format that ends with a checksum.
 const CHECKED: u64 = 6;
@@ -168,6 +170,19 @@ struct VoteEntry {
     /// From format 6 on.
     #[serde(default, skip_serializing_if = "is_zero")]
     floor: u64,
+    /// From format 9 on.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    forgot: u64,
+    /// From format 9 on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    behind: bool,
+}
+
+impl VoteEntry {
+    /// Whether it says something that no format before 9 can say.
+    fn knows_crashes(&self) -> bool {
+        self.behind || self.forgot > 0
+    }
 }
 
 /// Values that most members have are not written.
@@ -191,6 +206,8 @@ impl From<&StoreRecord> for StateFile {
             promised_ns: u64::try_from(vote.promised.as_nanos()).unwrap_or(u64::MAX),
             informed: vote.informed,
             floor: vote.floor.0,
+            forgot: vote.forgot.0,
+            behind: vote.behind,
         });
         let changed = version > ListVersion::default();
         let mut members: Vec<MemberEntry> = durable.members.iter().map(MemberEntry::from).collect();
@@ -199,6 +216,7 @@ impl From<&StoreRecord> for StateFile {
         }
         StateFile {
             format: match (durable.pause > Pause::default(), &durable.drain) {
+                _ if vote.is_some_and(|vote| vote.knows_crashes()) => BEHIND,
                 (true, _) => PAUSES,
                 (false, Some(_)) => DRAINS,
                 (false, None) => CHECKED,
@@ -235,7 +253,7 @@ impl TryFrom<StateFile> for StoreRecord {
         }
         for (key, number) in file.numbers() {
             // Each start reserves some beyond what the last one did.
-            let most = if key == "reserved" { 2 * GREATEST } else { GREATEST };
+            let most = if matches!(key, "reserved" | "forgot") { 2 * GREATEST } else { GREATEST };
             if number > most {
                 return Err(damaged(key, format!("{number} is beyond {most}")));
             }
@@ -290,6 +308,7 @@ impl StateFile {
             ("reserved", self.reserved),
             ("granted", voted.unwrap_or_default()),
             ("floor", self.vote.map(|vote| vote.floor).unwrap_or_default()),
+            ("forgot", self.vote.map(|vote| vote.forgot).unwrap_or_default()),
             ("task_version", epoch.max(counter)),
         ];
         numbers.into_iter().chain(self.met.iter().map(|(_, number)| ("met", *number)))
@@ -305,6 +324,10 @@ fn vote(format: u64, entry: Option<VoteEntry>) -> Result<Option<VoterRecord>, Un
     if entry.is_some() && format < 3 {
         return Err(Unfit::Damaged(format!("\"vote\" is not known in format {format}")));
     }
+    if format < BEHIND && entry.is_some_and(|entry| entry.knows_crashes()) {
+        let what = format!("\"behind\" and \"forgot\" are not known in format {format}");
+        return Err(Unfit::Damaged(what));
+    }
     if let Some(VoteEntry { promised_ns, .. }) = entry
         && Duration::from_nanos(promised_ns) > Timing::LONGEST
     {
@@ -317,6 +340,8 @@ fn vote(format: u64, entry: Option<VoteEntry>) -> Result<Option<VoterRecord>, Un
         promised: Duration::from_nanos(entry.promised_ns),
         informed: entry.informed,
         floor: Epoch(entry.floor),
+        forgot: Epoch(entry.forgot),
+        behind: entry.behind,
     }))
 }
 

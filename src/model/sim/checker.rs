@@ -114,13 +114,18 @@ impl InvariantChecker {
     /// "What a member claims never goes backwards, across restarts": a process starts with the epoch on
     /// its disk, and its own rounds are above the reserve there. The disk also says then how long its
     /// promise may be. (I2)
-    pub fn starts(&mut self, now: Time, node: usize, disk: (Epoch, Epoch, Duration)) {
+    pub fn starts(
+        &mut self,
+        (now, local): (Time, Time),
+        node: usize,
+        disk: (Epoch, Epoch, Duration),
+    ) {
         let (epoch, kept, promised) = disk;
         let seen = &mut self.seen[node];
         seen.view = View { epoch, leader: None };
         seen.task = TaskVersion::default(); // what the disk holds is seen at the first look
         let named = seen.named;
-        self.votes.started(node);
+        self.votes.started(node, local);
         self.votes.remembers(node, promised);
         if kept < named {
             let what = format_args!("node-{} forgot the epoch {named} that it named", node + 1);
@@ -175,7 +180,7 @@ impl InvariantChecker {
 
     /// A disk holds something else now.
     pub fn stored(&mut self, now: Time, node: usize, disk: &Disk) {
-        self.votes.stored(node, disk.voted());
+        self.votes.stored(node, disk.voted(), disk.covers());
         self.votes.remembers(node, disk.promised());
         let judged = self.lists.stored(node, content::number(disk.members()));
         self.judged(now, node, judged);

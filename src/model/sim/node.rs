@@ -314,6 +314,12 @@ impl Disk {
         self.durable.vote?.voted.map(|vote| (vote.epoch, vote.candidate))
     }
 
+    /// Up to this epoch its voter may vote before this disk has the vote.
+    pub fn covers(&self) -> Epoch {
+        let behind = self.durable.vote.is_some_and(|vote| vote.behind && vote.informed);
+        if behind { self.durable.reserved } else { Epoch(0) }
+    }
+
     /// The round that its voter was told when it learned of its cluster, if a crash does not forget that.
     pub fn told(&self) -> Option<Epoch> {
         self.durable.vote.filter(|vote| vote.informed).map(|vote| vote.floor)

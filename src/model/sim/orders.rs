@@ -139,7 +139,8 @@ pub(super) fn start(world: &mut World, node: usize) {
     let Some(restored) = restored else { return };
     let promised = world.nodes[node].disk.promised();
     world.questions.started(node);
-    world.checker.starts(now, node, (epoch, kept, promised));
+    let local = world.nodes[node].local(now);
+    world.checker.starts((now, local), node, (epoch, kept, promised));
     if let Some(jobs) = &mut world.jobs {
         jobs.forget(node); // it waited until nothing of the last job runs
     }

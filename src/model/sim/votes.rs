@@ -34,6 +34,13 @@ struct VoterMessages {
     voted: Option<VotedFor>,
     /// All votes that were ever on its disk.
     stored: BTreeSet<VotedFor>,
+    /// The votes that it told a candidate.
+    told: BTreeSet<VotedFor>,
+    /// In the epochs up to this one it may vote before its disk has the vote, as its disk says now.
+    covered: Epoch,
+    /// The last vote before its present process that was on no disk: it may contradict the vote by an acknowledgement
+    /// from then on, when nobody counts on it any more.
+    forgot: Option<(VotedFor, Time)>,
     /// For how long its next process waits for what it promised, as its disk says now.
     remembered: Duration,
     /// The member to which it last said that it is bound.
@@ -74,9 +81,11 @@ impl Votes {
         Votes { voters: vec![VoterMessages::default(); nodes] }
     }
 
-    /// A new process has heard nothing.
-    pub fn started(&mut self, at: usize) {
+    /// A new process has heard nothing, and may not know of its last vote.
+    pub fn started(&mut self, at: usize, now: Time) {
         let voter = &mut self.voters[at];
+        let lost = voter.voted.filter(|vote| !voter.stored.contains(vote));
+        voter.forgot = lost.map(|vote| (vote, now + voter.remembered));
         voter.requests.clear();
         voter.asked.clear();
         voter.preempts = None;
@@ -84,9 +93,10 @@ impl Votes {
         voter.heard.clear();
     }
 
-    /// The present content of a voter's disk.
-    pub fn stored(&mut self, at: usize, voted: Option<VotedFor>) {
+    /// The present content of a voter's disk: its last vote, and up to which epoch it may vote before it writes.
+    pub fn stored(&mut self, at: usize, voted: Option<VotedFor>, covered: Epoch) {
         self.voters[at].stored.extend(voted);
+        self.voters[at].covered = covered;
     }
 
     /// For how long the next process of a voter would wait for the promises of this one.
@@ -94,11 +104,15 @@ impl Votes {
         self.voters[at].remembered = promised;
     }
 
-    /// Whether this voter gave its vote to a candidate: it is on the disk of the voter, and the candidate
-    /// has heard of it, unless the vote is the candidate's own.
+    /// Whether this voter gave its vote to a candidate, and the candidate has heard of it; or whether the vote is the
+    /// candidate's own, and would not be forgotten, or all of its epoch is.
     pub fn gave(&self, at: usize, (epoch, candidate): VotedFor, candidate_at: usize) -> bool {
-        let is_known = at == candidate_at || self.voters[candidate_at].heard.contains(&(epoch, at));
-        is_known && self.voters[at].stored.contains(&(epoch, candidate))
+        let voter = &self.voters[at];
+        if at == candidate_at {
+            return voter.stored.contains(&(epoch, candidate)) || epoch <= voter.covered;
+        }
+        voter.told.contains(&(epoch, candidate))
+            && self.voters[candidate_at].heard.contains(&(epoch, at))
     }
 
     /// Whether what this voter told binds it to a leader from now until then, by the voter's clock. A leader
@@ -150,7 +164,7 @@ impl Votes {
                 self.votes(at, (epoch, to), (number, incarnation), turned)
             }
             Message::Acknowledge { epoch, number, incarnation, .. } => {
-                self.acknowledges(at, (epoch, to), (number, incarnation))
+                self.acknowledges(at, (epoch, to), (number, incarnation), turned)
             }
             Message::Preempt { epoch, .. } => self.preempts(at, (epoch, to), turned),
             _ => Ok(()),
@@ -189,7 +203,8 @@ impl Votes {
         if let Some((known, _)) = before.filter(|before| against(*before)) {
             return Err(format!("votes in epoch {epoch} after {known}"));
         }
-        if !voter.stored.contains(&vote) {
+        voter.told.insert(vote);
+        if !voter.stored.contains(&vote) && epoch > voter.covered {
             return Err(format!("tells its vote of {epoch} too early"));
         }
         let Some((asked, length)) = voter.requests.get(&(candidate, number, epoch)) else {
@@ -217,6 +232,7 @@ impl Votes {
         at: usize,
         leader: VotedFor,
         (number, incarnation): (u64, Incarnation),
+        now: Time,
     ) -> Result<(), String> {
         let voter = &mut self.voters[at];
         let heartbeat = (leader.1, leader.0, number);
@@ -233,7 +249,8 @@ impl Votes {
             return Err(format!("takes a heartbeat of a dead leader of epoch {}", leader.0));
         }
         voter.binds(leader, incarnation, taken + length);
-        let later = voter.voted.filter(|(voted, _)| *voted > leader.0);
+        let over = |vote| voter.forgot.is_some_and(|(of, until)| of == vote && until <= now);
+        let later = voter.voted.filter(|vote| vote.0 > leader.0 && !over(*vote));
         later.map_or(Ok(()), |(voted, _)| {
             Err(format!("acknowledges epoch {} after it voted in {voted}", leader.0))
         })
@@ -278,113 +295,4 @@ impl VoterMessages {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::core::membership::ListVersion;
-    use crate::core::types::Incarnation;
-    use uuid::Uuid;
-
-    const LEASE: Duration = Duration::from_nanos(100);
-
-    fn id(at: usize) -> NodeId {
-        NodeId(Uuid::from_u128(at as u128))
-    }
-
-    fn word(from: usize, to: usize, message: &Message, turned: u64) -> Word<'_> {
-        Word { from: (from, id(from)), to: (to, id(to)), message, turned: Time(turned) }
-    }
-
-    fn vote_request(number: u64, epoch: u64) -> Message {
-        let list = ListVersion::default();
-        Message::VoteRequest { number, epoch: Epoch(epoch), lease: LEASE, list }
-    }
-
-    fn vote(number: u64, epoch: u64) -> Message {
-        Message::Vote { incarnation: Incarnation(1), number, epoch: Epoch(epoch) }
-    }
-
-    /// Voter 0 was asked by 1 for epoch 5 at time 10, and has stored its vote.
-    fn asked() -> Votes {
-        let mut votes = Votes::new(3);
-        votes.remembers(0, LEASE);
-        votes.hears(word(1, 0, &vote_request(1, 5), 10));
-        votes.stored(0, Some((Epoch(5), id(1))));
-        votes
-    }
-
-    #[test]
-    fn a_vote_counts_once_it_is_stored_and_the_candidate_heard_it() {
-        let vote = vote(1, 5);
-        let given = (Epoch(5), id(1));
-        let mut votes = asked();
-        assert_eq!(votes.tells(word(0, 1, &vote, 20)), Ok(()));
-        assert!(!votes.gave(0, given, 1), "it is on its way");
-        votes.hears(word(0, 1, &vote, 30));
-        assert!(votes.gave(0, given, 1));
-        assert!(!votes.gave(1, given, 1), "the own vote is not stored");
-        votes.stored(1, Some(given));
-        assert!(votes.gave(1, given, 1), "nobody has to tell it");
-        votes.started(1);
-        assert!(!votes.gave(0, given, 1), "a new process was told nothing");
-    }
-
-    #[test]
-    fn a_vote_that_nobody_asked_for_or_that_is_not_stored_is_wrong() {
-        assert!(asked().tells(word(0, 1, &vote(2, 5), 20)).is_err(), "another question");
-        assert!(asked().tells(word(0, 2, &vote(1, 5), 20)).is_err(), "another candidate");
-        let mut votes = Votes::new(3);
-        votes.hears(word(1, 0, &vote_request(1, 5), 10));
-        assert!(votes.tells(word(0, 1, &vote(1, 5), 20)).is_err(), "not stored");
-    }
-
-    #[test]
-    fn a_late_claim_of_an_earlier_process_does_not_hide_that_of_the_present_one() {
-        let mut votes = asked();
-        votes.hears(word(1, 0, &vote_request(1, 2), 3));
-        assert_eq!(votes.tells(word(0, 1, &vote(1, 5), 20)), Ok(()));
-    }
-
-    #[test]
-    fn a_second_copy_of_a_request_binds_for_no_longer() {
-        let mut votes = asked();
-        votes.hears(word(1, 0, &vote_request(1, 5), 90));
-        votes.tells(word(0, 1, &vote(1, 5), 120)).unwrap();
-        let is_bound = |until| votes.is_bound(0, (Epoch(5), id(1)), 1, (Time(20), Time(until)));
-        assert!(is_bound(110) && !is_bound(111));
-    }
-
-    #[test]
-    fn a_promise_counts_from_what_was_asked_and_ends_with_its_time_or_a_release() {
-        let of = (Epoch(5), id(1));
-        let is_bound = |votes: &Votes, until| votes.is_bound(0, of, 1, (Time(20), Time(until)));
-        let mut votes = asked();
-        votes.tells(word(0, 1, &vote(1, 5), 20)).unwrap();
-        assert!(is_bound(&votes, 110) && !is_bound(&votes, 111));
-        let rival = |votes: &mut Votes, now| {
-            votes.hears(word(2, 0, &vote_request(7, 6), 40));
-            votes.stored(0, Some((Epoch(6), id(2))));
-            votes.tells(word(0, 2, &vote(7, 6), now))
-        };
-        assert!(rival(&mut votes.clone(), 109).is_err());
-        assert_eq!(rival(&mut votes.clone(), 110), Ok(()));
-        let release = Message::Release { epoch: Epoch(5), successor: None, eligible: true };
-        votes.hears(word(1, 0, &release, 50));
-        assert!(!is_bound(&votes, 60));
-        assert_eq!(rival(&mut votes, 60), Ok(()));
-
-        let mut votes = asked();
-        votes.hears(word(1, 0, &release, 15));
-        votes.tells(word(0, 1, &vote(1, 5), 20)).unwrap();
-        assert_eq!(rival(&mut votes, 60), Ok(()), "it was freed before it told");
-    }
-
-    #[test]
-    fn nobody_is_bound_for_longer_than_the_disk_remembers() {
-        let mut votes = asked();
-        votes.remembers(0, LEASE / 2);
-        assert!(votes.tells(word(0, 1, &vote(1, 5), 20)).is_err());
-        let of = (Epoch(5), id(0));
-        let leads = |votes: &Votes, until| votes.is_bound(0, of, 0, (Time(20), Time(until)));
-        assert!(leads(&votes, 70) && !leads(&votes, 71), "nor a leader to itself");
-    }
-}
+mod tests;

@@ -245,8 +245,10 @@ impl Process {
     fn tells(&mut self, vote: Vote) -> Result<(), String> {
         contradicts(self.sent_vote, Some(vote))?;
         self.sent_vote = Some(vote);
-        let durable = self.disk.vote.and_then(|vote| vote.voted);
-        if durable.is_none_or(|durable| durable.epoch < vote.epoch) {
+        let record = self.disk.vote.unwrap_or_default();
+        let durable = record.voted.is_some_and(|durable| durable.epoch >= vote.epoch);
+        let covered = record.behind && record.informed && vote.epoch <= self.disk.reserved;
+        if !durable && !covered {
             return Err(format!("voted in epoch {} before that was durable", vote.epoch));
         }
         Ok(())

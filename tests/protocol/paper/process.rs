@@ -172,9 +172,19 @@ impl Process {
         Process { core: Core::new(now, settings, restored, 0), now, disk, asked: Vec::new() }
     }
 
-    /// Its process ends and another one starts, with the content of its disk; it has met no member yet.
+    /// Its process ends and another one starts, with the content of its disk, which is whole; it has met no member yet.
     pub fn restarts(&self) -> Process {
-        let kept = KeptState { incarnation: self.core.incarnation(), durable: self.disk.clone() };
+        let whole = |vote| VoterRecord { behind: false, ..vote };
+        self.starts_with(Durable { vote: self.disk.vote.map(whole), ..self.disk.clone() })
+    }
+
+    /// The same, but it crashes: its disk may not have all.
+    pub fn crashes(&self) -> Process {
+        self.starts_with(self.disk.clone())
+    }
+
+    fn starts_with(&self, durable: Durable) -> Process {
+        let kept = KeptState { incarnation: self.core.incarnation(), durable };
         let before = self.core.settings();
         let file = Settings { instance: before.instance + 100, ..before.clone() };
         let restored = restart(Some(&kept), &file, None).expect("it is in its list");

@@ -87,9 +87,6 @@ pub fn ask_self(cx: &mut Context<'_>, stage: QuestionStage, epoch: Epoch, lease:
     let number = question.number;
     match (opinion, stage) {
         (Opinion::Yes, QuestionStage::Vote) => {
-            if Fault::OwnVoteUnstored.is_planted() {
-                question.hear(own, Opinion::Yes, cx.now);
-            }
             judging::vote_for(cx, own, cx.state.records.incarnation(), number, epoch, lease);
         }
         _ => question.hear(own, opinion, cx.now),

@@ -27,10 +27,14 @@ pub struct Voter {
     durable: Duration,
     /// Whether it was informed, and no record says so yet.
     is_unwritten: bool,
+    /// Whether it is durable that this voter is informed.
+    known_informed: bool,
     /// The leader of the last epoch that an earlier incarnation knew.
     led: Option<Vote>,
     /// Promises of an earlier incarnation may last until then.
     muted_until: Time,
+    /// Up to this epoch the last incarnation may have voted or promised what its record does not have: it crashed.
+    unsure: Epoch,
     /// The greatest epoch in which this incarnation voted or promised.
     newest: Epoch,
     /// One for each leader; expired ones may remain.
@@ -48,6 +52,8 @@ impl Voter {
         Voter {
             record,
             durable: record.promised,
+            known_informed: record.informed,
+            unsure: kept.filter(|kept| kept.behind).unwrap_or_default().forgot,
             led: led.filter(|_| !Fault::LeaderForgotten.is_planted()),
             muted_until: if Fault::PromiseForgotten.is_planted() { now } else { now + before },
             ..Voter::default()
@@ -59,7 +65,7 @@ impl Voter {
         self.muted_until = self.muted_until.max(until);
     }
 
-    /// The record that must not be forgotten.
+    /// The record that must not be forgotten. That of a voter that stops is whole. (Q13)
     pub fn vote(&self) -> VoterRecord {
         self.record
     }
@@ -138,7 +144,8 @@ impl Voter {
         let mut known = votes.chain(view.leader.map(|leader| (view.epoch, leader.id)));
         let other = |of: NodeId| of != candidate && !Fault::EpochTwice.is_planted();
         let against = |(at, of): (Epoch, NodeId)| at > epoch || at == epoch && other(of);
-        let below_floor = epoch <= self.record.floor && self.record.floor > Epoch(0);
+        let floor = self.floor();
+        let below_floor = epoch <= floor && floor > Epoch(0);
         let later = view.epoch.max(self.newest) > epoch;
         later || below_floor || known.any(against)
     }
@@ -150,7 +157,13 @@ impl Voter {
 
     /// The greatest epoch that it voted or promised in, or must not go below.
     pub fn newest(&self) -> Epoch {
-        self.latest().max(self.record.floor)
+        self.latest().max(self.floor())
+    }
+
+    /// Up to this epoch it may have voted, and does not know whether and for whom. (Q5, Q13)
+    fn floor(&self) -> Epoch {
+        let VoterRecord { floor, forgot, .. } = self.record;
+        if Fault::ReserveForgotten.is_planted() { floor } else { floor.max(forgot) }
     }
 
     /// The greatest epoch that any incarnation voted in, or this one promised in.
@@ -159,7 +172,7 @@ impl Voter {
         self.newest.max(voted)
     }
 
-    /// Votes for a candidate, which is a promise as well. The vote has to be durable before it is sent. (L1)
+    /// Votes for a candidate, which is a promise as well. (L1)
     pub fn vote_for(
         &mut self,
         now: Time,
@@ -224,6 +237,28 @@ impl Voter {
     /// Whether it voted or promised in a later epoch, so that the leader of this one is outdated.
     pub fn is_beyond(&self, epoch: Epoch) -> bool {
         epoch < self.latest()
+    }
+
+    /// Whether what an earlier incarnation said and forgot may count.
+    pub fn waits_after_crash(&self, now: Time) -> bool {
+        self.unsure > Epoch(0) && now < self.muted_until
+    }
+
+    /// Whether this incarnation may contradict what an earlier one said in this epoch and forgot, and what that said may
+    /// count: then the voter promises nothing in it, and counts for no list of its leader. (Q13)
+    pub fn is_unsure_of(&self, epoch: Epoch, now: Time) -> bool {
+        epoch <= self.unsure && self.waits_after_crash(now) && !Fault::Unsure.is_planted()
+    }
+
+    /// Whether a vote that is a promise of this length may be sent before it is durable: a start after a crash knows how
+    /// long to wait, and that there were votes. (Q2)
+    pub fn may_write_behind(&self, lease: Duration) -> bool {
+        self.known_informed && self.remembers(lease)
+    }
+
+    /// A record with a vote is durable.
+    pub fn stored_vote(&mut self) {
+        self.known_informed = true;
     }
 
     /// Whether a promise of this length is durable, so that the voter may send it.

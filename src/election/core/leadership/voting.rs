@@ -66,11 +66,12 @@ pub fn asked_pre_vote(
         return; // it was heard
     }
     own::exchange_lists(cx, from, list);
-    // A voter whose disk hangs could not store its vote, and the candidate would have ended a leader's epoch for
-    // nothing. (Q7)
-    let failure = cx.state.settings.timing.failure;
-    let waits = cx.state.records.stand_still(failure, cx.now)
-        || !promise::may_promise(cx.state, lease_of(cx.state, from)); // it would be denied the vote, too
+    // A voter whose disk hangs could not store a vote that has to be durable first, and the candidate would have ended a
+    // leader's epoch for nothing. (Q7)
+    let (failure, lease) = (cx.state.settings.timing.failure, lease_of(cx.state, from));
+    let hangs = cx.state.records.stand_still(failure, cx.now)
+        && !judging::answers_at_once(cx.state, epoch, lease);
+    let waits = hangs || !promise::may_promise(cx.state, lease); // it would be denied the vote, too
     let opinion = match reach::prefers_steadier(cx, from) {
         _ if waits => Opinion::No { wait: failure },
         None => judging::judge(cx, from, epoch, list),
@@ -139,10 +140,7 @@ pub fn tell_durable(cx: &mut Context<'_>, to: NodeId, message: Message) {
                 promise::prolong(cx, to, number);
             }
         }
-        Message::Vote { incarnation, number, epoch } if to == cx.state.id() => {
-            judging::hear_vote(cx, to, incarnation, number, epoch);
-        }
-        message => cx.send(to, message),
+        message => judging::tell_vote(cx, to, message),
     }
 }
 

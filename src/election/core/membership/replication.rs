@@ -57,8 +57,10 @@ pub fn list(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberLi
     }
     learn(turn, from, epoch, list);
     // An outdated leader must not count on a voter that voted in a later epoch: the voter denies its heartbeats,
-    // and the leader gives its list a new version if it asks for votes in a later epoch.
-    if list == turn.cx.state.membership.list() && !turn.cx.state.voter.is_beyond(epoch) {
+    // and the leader gives its list a new version if it asks for votes in a later epoch. Nor on one that may have. (Q13)
+    let (voter, now) = (&turn.cx.state.voter, turn.cx.now);
+    let counts = !voter.is_beyond(epoch) && !voter.is_unsure_of(epoch, now);
+    if list == turn.cx.state.membership.list() && counts {
         acknowledge_list(&mut turn.cx, from);
     }
 }

@@ -11,6 +11,8 @@ use crate::limits::GREATEST;
 pub(super) const DRAINS: u64 = 7;
 /// The first format that knows of pauses.
 pub(super) const PAUSES: u64 = 8;
+/// The first format that knows of voters that answer before their disks.
+pub(super) const BEHIND: u64 = 9;
 
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -224,7 +224,9 @@ fn a_wrong_value_is_damage() {
 fn each_number_may_be_the_greatest() {
     let epoch = Epoch(GREATEST);
     let voted = Some(Vote { epoch, candidate: id(3) });
-    let vote = VoterRecord { voted, promised: Timing::LONGEST, informed: true, floor: epoch };
+    let (promised, forgot) = (Timing::LONGEST, Epoch(2 * GREATEST));
+    let (informed, behind, floor) = (true, true, epoch);
+    let vote = VoterRecord { voted, promised, informed, floor, forgot, behind };
     let version = TaskVersion { epoch, counter: GREATEST };
     let pause = Pause {
         version: Version { epoch, counter: GREATEST },
@@ -247,7 +249,7 @@ fn each_number_may_be_the_greatest() {
 
 #[test]
 fn no_number_leaves_none_above_it() {
-    let floor = Epoch(GREATEST + 1);
+    let (floor, forgot) = (Epoch(GREATEST + 1), Epoch(2 * GREATEST + 1));
     let vote = |vote: VoterRecord| with(record(7), |kept| kept.vote = Some(vote));
     let voted = Some(Vote { epoch: floor, candidate: id(3) });
     let version = TaskVersion { epoch: Epoch(1), counter: GREATEST + 1 };
@@ -270,6 +272,7 @@ fn no_number_leaves_none_above_it() {
         ("pause", paused(7, 1, 5, Some(GREATEST + 1))),
         ("drain", with(record(7), |kept| kept.drain = drain(5, Some(GREATEST + 1)))),
         ("floor", vote(VoterRecord { floor, ..VoterRecord::default() })),
+        ("forgot", vote(VoterRecord { forgot, ..VoterRecord::default() })),
         ("granted", vote(VoterRecord { voted, ..VoterRecord::default() })),
         ("task_version", with(record(7), |kept| kept.task = Task { version, ..Task::default() })),
         ("reserved", with(record(7), |kept| kept.reserved = Epoch(2 * GREATEST + 1))),

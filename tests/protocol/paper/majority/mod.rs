@@ -2,8 +2,10 @@
 //! (`candidate.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`),
 //! a leader that takes a greater epoch (`reclaim.rs`), a member that resigned (`resigned.rs`),
 //! a candidate that waits for its votes (`votes.rs`), the epochs of lists (`stamped.rs`), a leader whose death is
-//! proved (`proved.rs`), and death certificates (`certified.rs`). Here is what they say and hear.
+//! proved (`proved.rs`), death certificates (`certified.rs`), and votes that are written behind (`behind.rs`). Here is
+//! what they say and hear.
 
+mod behind;
 mod candidate;
 mod certified;
 mod departures;
@@ -126,8 +128,9 @@ fn would(voter: &mut Process, candidate: u8, epoch: u64) -> Opinion {
 
 /// A voter votes for a candidate in this epoch.
 fn votes_for(voter: &mut Process, candidate: u8, epoch: u64) {
-    voter.hears(candidate, vote_request(8, epoch));
-    assert_eq!(voter.stores(), to(&[candidate], vote(8, epoch)));
+    let mut sent = voter.hears(candidate, vote_request(8, epoch));
+    sent.extend(voter.stores());
+    assert_eq!(sent, to(&[candidate], vote(8, epoch)));
 }
 
 /// All of these say the same, and what is sent after the last.

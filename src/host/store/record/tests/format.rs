@@ -31,6 +31,8 @@ fn full() -> StoreRecord {
             promised: Duration::from_millis(400),
             informed: true,
             floor: Epoch(12),
+            forgot: Epoch(18),
+            behind: true,
         }),
         removed: true,
         met: vec![(id(2), Incarnation(14)), (id(3), Incarnation(15))].into(),
@@ -46,7 +48,7 @@ fn full() -> StoreRecord {
 }
 
 const FULL: &str = r#"{
-  "format": 8,
+  "format": 9,
   "id": "00000000-0000-4000-8000-000000000001",
   "incarnation": 5,
   "epoch": 20,
@@ -99,7 +101,9 @@ const FULL: &str = r#"{
     ],
     "promised_ns": 400000000,
     "informed": true,
-    "floor": 12
+    "floor": 12,
+    "forgot": 18,
+    "behind": true
   },
   "drain": {
     "since": 50,
@@ -128,11 +132,17 @@ fn the_text_of_a_record_is_a_promise() {
     assert_eq!(StoreRecord::from_json([FULL, &seal].concat().as_bytes()), Ok(full()));
 }
 
+/// As after an orderly stop.
+fn stopped(vote: VoterRecord) -> VoterRecord {
+    VoterRecord { behind: false, ..vote }
+}
+
 /// As of a voter that knows nothing yet, or of the end of a pause.
 #[test]
 fn what_is_not_there_is_not_taken_for_what_is() {
     for change in [
         |kept: &mut Durable| kept.vote = Some(VoterRecord::default()),
+        |kept: &mut Durable| kept.vote = kept.vote.map(stopped),
         |kept: &mut Durable| {
             let drain = kept.drain.take();
             kept.drain = drain.map(|drain| Drain { until: None, ..drain });
@@ -169,9 +179,11 @@ fn each_key_is_known_from_its_format_on() {
         Arc::new(MemberList::new(version, members.collect()).with_removed(removed))
     };
     let of_full = full().kept.durable;
+    let crashed = of_full.vote;
+    let whole = crashed.map(|vote| VoterRecord { forgot: Epoch(0), ..stopped(vote) });
     for (first, words, record) in [
         (2, "\"task\" is", with(plain.clone(), |kept| kept.task = Task::new(*b"work"))),
-        (3, "\"vote\" is", with(plain.clone(), |kept| kept.vote = of_full.vote)),
+        (3, "\"vote\" is", with(plain.clone(), |kept| kept.vote = whole)),
         (4, "\"admin\" and \"removed\" are", with(plain.clone(), |kept| kept.members = list(None))),
         (
             4,
@@ -181,6 +193,12 @@ fn each_key_is_known_from_its_format_on() {
         (5, "\"task_version\" is", with(plain.clone(), |kept| kept.task = taken(b""))),
         (7, "\"drain\": it is", with(plain.clone(), |kept| kept.drain = of_full.drain)),
         (8, "\"pause\": it is", with(plain.clone(), |kept| kept.pause = of_full.pause)),
+        (9, "\"behind\" and \"forgot\" are", with(plain.clone(), |kept| kept.vote = crashed)),
+        (
+            9,
+            "\"behind\" and \"forgot\" are",
+            with(plain.clone(), |kept| kept.vote = crashed.map(stopped)),
+        ),
     ] {
         let of_format = |format| {
             let text = older(&record, format);
