@@ -5,7 +5,7 @@ EXTENDS Naturals, FiniteSets
 
 CONSTANTS
   Voters,      \* all members vote
-  First,       \* who leads epoch 1 at first
+  First,       \* who led epoch 1, and leads it at first with a majority of supporters
   Supporters,  \* who is bound to it, and counted by it
   Candidates,  \* who asks for later epochs
   Mortal,      \* who may crash, and stop
@@ -57,7 +57,7 @@ Init ==
   /\ reserve = [v \in Voters |-> Reserve] /\ floor = [v \in Voters |-> 0]
   /\ mute = [v \in Voters |-> 0] /\ unsure = None /\ old = [v \in Voters |-> {}]
   /\ asked = {} /\ asks = [v \in Voters |-> 0]
-  /\ leads = [v \in Voters |-> IF v = First THEN 1 ELSE 0]
+  /\ leads = [v \in Voters |-> IF v = First /\ IsMajority(Supporters) THEN 1 ELSE 0]
   /\ led = [e \in 1..MaxEpoch |-> IF e = 1 THEN First ELSE Nobody]
   /\ counts = [m \in Voters |-> [v \in Voters |-> m = First /\ v \in Supporters]]
   /\ listed = [v \in Voters |-> {}] /\ made = {} /\ done = 0
