@@ -6,25 +6,26 @@ EXTENDS Naturals, FiniteSets
 CONSTANTS
   Voters,      \* all members vote
   First,       \* who led epoch 1, and leads it at first with a majority of supporters
-  Supporters,  \* who is bound to it, and counted by it
+  Supporters,  \* whom it counts on at first
   Candidates,  \* who asks for later epochs
   Mortal,      \* who may crash, and stop
-  MaxEpoch,    \* bounds of the search: epochs, crashes and stops of all together
+  Losing,      \* who may lose its disk
+  MaxEpoch,    \* bounds of the search: epochs, and how often voters start again, all together
   MaxRestarts,
   Reserve,     \* the reserve of epochs of each voter at first
   Longer,      \* the members that ask for longer promises than the records of these voters know at first
   Unaware,
-  Lists,       \* whether leaders change the member list
+  Lists,       \* who changes the member list when it leads
   Wrong        \* the planted mistake, or "none"
 
 VARIABLES
   voted,    \* the greatest epoch in which each voter voted, or took a heartbeat, and for whom
-  bound,    \* to whom a promise of the voter runs
   have,     \* the epoch of the member list that the voter has; durable before it says so
   record,   \* what the disk has of voted
   long,     \* whether the record knows of longer promises
   reserve,  \* up to which epoch the record reserves
   floor,    \* up to which epoch the voter may have voted and not know it; durable
+  empty,    \* whether it found an empty disk, and no leader has told it its epoch since
   mute,     \* for how long it waits after a restart: 0, 1, or 2 for longer promises
   unsure,   \* whether the life before crashed, while it waits
   old,      \* the members that count on a promise of the life before
@@ -32,159 +33,160 @@ VARIABLES
   asks,     \* the epoch in which a member is a candidate; 0 if it is none
   leads,    \* the epoch in which a member leads; 0 if it does not
   led,      \* who came to lead each epoch; its heartbeats and lists may come at any later time
-  counts,   \* counts[m][v]: whether candidate or leader m counts on voter v
-  listed,   \* listed[m]: which voters have stored the list of leader m
+  counts,   \* counts[m]: on which voters candidate or leader m counts
   made, done, \* the epochs of the lists that leaders made; the last one that a majority had stored
   restarts
 
 disk == <<record, long, reserve>>
-waits == <<mute, unsure, old>>
-vars == <<voted, bound, have, disk, floor, waits, asked, asks, leads, led, counts, listed, made, done, restarts>>
+waits == <<empty, floor, mute, unsure>>
+members == <<asked, asks, led, made, done, restarts>>
+vars == <<voted, have, disk, waits, old, leads, counts, members>>
 
 Nobody == 0
 Twice == 99
 Max(a, b) == IF a > b THEN a ELSE b
 Vote(e, m) == [epoch |-> e, for |-> m]
 IsMajority(set) == 2 * Cardinality(set) > Cardinality(Voters)
-Counted(m, c) == {v \in Voters : c[m][v]}
-None == [v \in Voters |-> FALSE]
+Each(value) == [v \in Voters |-> value]
 
 Init ==
-  /\ voted = [v \in Voters |-> Vote(1, First)] \* all know it, and have written it
-  /\ bound = [v \in Voters |-> IF v \in Supporters THEN {First} ELSE {}]
-  /\ have = [v \in Voters |-> 0]
-  /\ record = voted /\ long = [v \in Voters |-> v \notin Unaware]
-  /\ reserve = [v \in Voters |-> Reserve] /\ floor = [v \in Voters |-> 0]
-  /\ mute = [v \in Voters |-> 0] /\ unsure = None /\ old = [v \in Voters |-> {}]
-  /\ asked = {} /\ asks = [v \in Voters |-> 0]
+  /\ voted = Each(Vote(1, First)) \* all know it, and have written it
+  /\ have = Each(0)
+  /\ record = voted /\ long = [v \in Voters |-> v \notin Unaware] /\ reserve = Each(Reserve)
+  /\ floor = Each(0) /\ empty = Each(FALSE) /\ mute = Each(0) /\ unsure = Each(FALSE) /\ old = Each({})
+  /\ asked = {} /\ asks = Each(0)
   /\ leads = [v \in Voters |-> IF v = First /\ IsMajority(Supporters) THEN 1 ELSE 0]
   /\ led = [e \in 1..MaxEpoch |-> IF e = 1 THEN First ELSE Nobody]
-  /\ counts = [m \in Voters |-> [v \in Voters |-> m = First /\ v \in Supporters]]
-  /\ listed = [v \in Voters |-> {}] /\ made = {} /\ done = 0
+  /\ counts = [m \in Voters |-> IF m = First THEN Supporters ELSE {}]
+  /\ made = {} /\ done = 0
   /\ restarts = 0
 
-\* A candidate may ask in the same epoch once more: answers to the earlier request count no longer. Nobody asks for an
-\* epoch that it has led.
+\* A member asks for an epoch that it has not led. If it leads, it gives that up.
 Ask(m, e) ==
-  /\ leads[m] = 0 /\ e >= asks[m] /\ e > floor[m]
+  /\ e > asks[m] /\ e > leads[m] /\ e > floor[m] /\ ~empty[m]
   /\ e > voted[m].epoch \/ voted[m] = Vote(e, m)
   /\ led[e] # m
   /\ asked' = asked \cup {Vote(e, m)} /\ asks' = [asks EXCEPT ![m] = e]
-  /\ counts' = [counts EXCEPT ![m] = None]
-  /\ UNCHANGED <<voted, bound, have, disk, floor, waits, leads, led, listed, made, done, restarts>>
+  /\ leads' = [leads EXCEPT ![m] = 0] /\ counts' = [counts EXCEPT ![m] = {}]
+  /\ UNCHANGED <<voted, have, disk, waits, old, led, made, done, restarts>>
+
+\* These cease to count on v, and these begin to. Without a majority a leadership ends; and with the leader's promise to
+\* itself, which it renews as long as it leads.
+Count(v, less, more) ==
+  LET now(m) == IF m \in less THEN counts[m] \ {v} ELSE IF m \in more THEN counts[m] \cup {v} ELSE counts[m]
+      ends(m) == leads[m] > 0 /\ ~(m \in now(m) /\ IsMajority(now(m)))
+  IN /\ counts' = [m \in Voters |-> IF ends(m) THEN {} ELSE now(m)]
+     /\ leads' = [m \in Voters |-> IF ends(m) THEN 0 ELSE leads[m]]
 
 \* Whether v may vote for r.for in epoch r.epoch, the list of which it takes for that of the request.
 MayVote(v, r) ==
   /\ r.epoch > voted[v].epoch \/ voted[v] = r
   /\ r.epoch > floor[v] \/ Wrong = "floor"
   /\ mute[v] = 0 \/ Wrong = "mute"
-  /\ bound[v] \subseteq {r.for}
+  /\ ~empty[v]
   /\ have[v] <= have[r.for] /\ r.epoch > have[v]
   /\ r.for \in Longer => long[v] \/ Wrong = "length"
 
-\* Where the reserve covers the epoch the voter answers at once, else after its disk has the vote.
+\* Where the reserve covers the epoch the voter answers at once, else after its disk has the vote. Its promises to others
+\* end before, the last moment at which that changes anything; and no earlier than these cease to count on them.
 GiveVote(v, r) ==
   /\ MayVote(v, r)
-  /\ voted' = [voted EXCEPT ![v] = r] /\ bound' = [bound EXCEPT ![v] = {r.for}]
+  /\ voted' = [voted EXCEPT ![v] = r]
   /\ record' = IF r.epoch <= reserve[v] \/ Wrong = "reserve" THEN record ELSE [record EXCEPT ![v] = r]
-  /\ counts' = IF asks[r.for] = r.epoch THEN [counts EXCEPT ![r.for][v] = TRUE] ELSE counts
+  /\ Count(v, Voters \ (old[v] \cup {r.for}), IF asks[r.for] = r.epoch THEN {r.for} ELSE {})
   /\ old' = [old EXCEPT ![v] = @ \ {r.for}]
-  /\ UNCHANGED <<have, long, reserve, floor, mute, unsure, asked, asks, leads, led, listed, made, done, restarts>>
+  /\ UNCHANGED <<have, long, reserve, waits, members>>
 
 Become(m) ==
-  /\ asks[m] > 0 /\ IsMajority(Counted(m, counts))
+  /\ asks[m] > 0 /\ IsMajority(counts[m])
   /\ leads' = [leads EXCEPT ![m] = asks[m]] /\ asks' = [asks EXCEPT ![m] = 0]
   /\ led' = [led EXCEPT ![asks[m]] = IF @ = Nobody THEN m ELSE Twice]
-  /\ listed' = [listed EXCEPT ![m] = {}]
-  /\ UNCHANGED <<voted, bound, have, disk, floor, waits, asked, counts, made, done, restarts>>
+  /\ UNCHANGED <<voted, have, disk, waits, old, asked, counts, made, done, restarts>>
 
-\* Whether v heeds the leader of epoch e at all. In an epoch that it may have forgotten it does so only after the wait.
+\* Whether v heeds the leader of epoch e at all. In an epoch that it may have forgotten it does so only after the wait; if
+\* its disk was empty, that is each epoch.
 Heeds(v, e) ==
   /\ led[e] \in Voters /\ e >= voted[v].epoch
-  /\ \/ ~unsure[v] \/ e > floor[v] \/ Wrong = "silent"
-     \/ Wrong = "named" /\ voted[v] = Vote(e, led[e])
+  /\ IF empty[v] THEN mute[v] = 0 \/ Wrong = "empty"
+     ELSE \/ ~unsure[v] \/ e > floor[v] \/ Wrong = "silent"
+          \/ Wrong = "named" /\ voted[v] = Vote(e, led[e])
 
-\* A heartbeat of whoever led epoch e: it counts if that leads still.
+\* A heartbeat of whoever led epoch e: it counts if that leads still. It tells a voter with an empty disk that epoch.
 Acknowledge(v, e) ==
   /\ Heeds(v, e)
   /\ led[e] \in Longer => long[v] \/ Wrong = "length"
-  /\ voted' = [voted EXCEPT ![v] = Vote(e, led[e])] /\ bound' = [bound EXCEPT ![v] = @ \cup {led[e]}]
-  /\ counts' = IF leads[led[e]] = e THEN [counts EXCEPT ![led[e]][v] = TRUE] ELSE counts
+  /\ empty[v] => leads[led[e]] = e
+  /\ voted' = [voted EXCEPT ![v] = Vote(e, led[e])]
+  /\ Count(v, {}, IF leads[led[e]] = e THEN {led[e]} ELSE {})
   /\ old' = [old EXCEPT ![v] = @ \ {led[e]}]
-  /\ UNCHANGED <<have, disk, floor, mute, unsure, asked, asks, leads, led, listed, made, done, restarts>>
+  /\ empty' = [empty EXCEPT ![v] = FALSE]
+  /\ floor' = IF empty[v] THEN [floor EXCEPT ![v] = e] ELSE floor
+  /\ UNCHANGED <<have, disk, mute, unsure, members>>
 
-\* These cease to count on v; without a majority a leadership ends.
-Cease(v, members) ==
-  LET left(m) == [counts[m] EXCEPT ![v] = FALSE]
-      ends(m) == leads[m] > 0 /\ ~IsMajority({w \in Voters : left(m)[w]})
-  IN /\ counts' = [m \in Voters |-> IF m \notin members THEN counts[m] ELSE IF ends(m) THEN None ELSE left(m)]
-     /\ leads' = [m \in Voters |-> IF m \in members /\ ends(m) THEN 0 ELSE leads[m]]
-
-\* A promise ends at any time, and no earlier than its receiver ceases to count on it. To do that sooner than it needs to
-\* makes nothing possible.
-PromiseEnds(v, m) ==
-  /\ m \in bound[v] /\ bound' = [bound EXCEPT ![v] = @ \ {m}]
-  /\ Cease(v, {m})
-  /\ UNCHANGED <<voted, have, disk, floor, waits, asked, asks, led, listed, made, done, restarts>>
-
-\* So does the wait, for promises as long as the record knew.
+\* The wait ends when promises as long as the record knew are over.
 WaitEnds(v) ==
   /\ mute[v] > 0
   /\ LET over == {m \in old[v] : m \notin Longer \/ mute[v] = 2} IN
-     /\ Cease(v, over) /\ old' = [old EXCEPT ![v] = @ \ over]
+     /\ Count(v, over, {}) /\ old' = [old EXCEPT ![v] = @ \ over]
   /\ mute' = [mute EXCEPT ![v] = 0] /\ unsure' = [unsure EXCEPT ![v] = FALSE]
-  /\ UNCHANGED <<voted, bound, have, disk, floor, asked, asks, led, listed, made, done, restarts>>
+  /\ UNCHANGED <<voted, have, disk, empty, floor, members>>
 
-\* The disk has all that the voter knows.
+\* The disk has all that the voter knows. That matters only before a restart.
 Write(v) ==
-  /\ v \in Mortal /\ (record[v] # voted[v] \/ ~long[v])
+  /\ v \in Mortal /\ (restarts < MaxRestarts /\ record[v] # voted[v] \/ ~long[v])
   /\ record' = [record EXCEPT ![v] = voted[v]] /\ long' = [long EXCEPT ![v] = TRUE]
-  /\ UNCHANGED <<voted, bound, have, reserve, floor, waits, asked, asks, leads, led, counts, listed, made, done, restarts>>
+  /\ UNCHANGED <<voted, have, reserve, waits, old, leads, counts, members>>
 
 \* The process ends, and starts again with this record.
 Restart(v, left, up, forgot) ==
   /\ restarts < MaxRestarts /\ restarts' = restarts + 1
   /\ voted' = [voted EXCEPT ![v] = left] /\ record' = [record EXCEPT ![v] = left]
-  /\ bound' = [bound EXCEPT ![v] = {}]
   /\ floor' = [floor EXCEPT ![v] = up]
   /\ unsure' = [unsure EXCEPT ![v] = forgot] /\ mute' = [mute EXCEPT ![v] = IF long[v] THEN 2 ELSE 1]
-  /\ old' = [old EXCEPT ![v] = {m \in Voters \ {v} : counts[m][v]}]
+  /\ old' = [old EXCEPT ![v] = {m \in Voters \ {v} : v \in counts[m]}]
   /\ asks' = [asks EXCEPT ![v] = 0] /\ leads' = [leads EXCEPT ![v] = 0]
-  /\ counts' = [counts EXCEPT ![v] = None] /\ listed' = [listed EXCEPT ![v] = {}]
+  /\ counts' = [counts EXCEPT ![v] = {}]
   /\ reserve' = [reserve EXCEPT ![v] = Max(@, up + Reserve)]
-  /\ UNCHANGED <<have, long, asked, led, made, done>>
+  /\ UNCHANGED <<long, asked, led, made, done>>
 
-Crash(v) == Restart(v, record[v], Max(reserve[v], record[v].epoch), TRUE)
+Crash(v) ==
+  /\ Restart(v, record[v], Max(reserve[v], record[v].epoch), TRUE)
+  /\ UNCHANGED <<have, empty>>
 \* An orderly stop writes the record whole, but what the life before forgot it does not know while it waits.
-Stop(v) == Restart(v, IF Wrong = "stop" THEN record[v] ELSE voted[v], floor[v], unsure[v] /\ Wrong # "again")
+Stop(v) ==
+  /\ Restart(v, IF Wrong = "stop" THEN record[v] ELSE voted[v], floor[v], unsure[v] /\ Wrong # "again")
+  /\ UNCHANGED <<have, empty>>
+Lose(v) ==
+  /\ Restart(v, Vote(0, Nobody), 0, TRUE)
+  /\ have' = [have EXCEPT ![v] = 0] /\ empty' = [empty EXCEPT ![v] = TRUE]
 
 \* A leader gives its list the number of its epoch, and so confirms or changes it.
 Make(m) ==
-  /\ Lists /\ leads[m] > have[m]
+  /\ leads[m] > have[m]
   /\ have' = [have EXCEPT ![m] = leads[m]] /\ made' = made \cup {leads[m]}
-  /\ listed' = [listed EXCEPT ![m] = {m}]
-  /\ UNCHANGED <<voted, bound, disk, floor, waits, asked, asks, leads, led, counts, done, restarts>>
+  /\ UNCHANGED <<voted, disk, waits, old, leads, counts, asked, asks, led, done, restarts>>
 
-\* A follower takes the list of its leader, and says so once it is durable, with all that it knows.
+\* A follower takes the list of its leader, and says so once it is durable, with all that it knows. The leader counts it if
+\* it leads still.
 Take(v, e) ==
-  /\ e \in made /\ have[v] < e /\ v # led[e]
+  /\ e \in made /\ have[v] < e /\ v # led[e] /\ ~empty[v]
   /\ Heeds(v, e) \/ (Wrong = "list" /\ e >= voted[v].epoch)
   /\ voted' = [voted EXCEPT ![v] = Vote(e, led[e])] /\ have' = [have EXCEPT ![v] = e]
   /\ record' = [record EXCEPT ![v] = Vote(e, led[e])]
-  /\ listed' = IF leads[led[e]] = e THEN [listed EXCEPT ![led[e]] = @ \cup {v}] ELSE listed
-  /\ UNCHANGED <<bound, long, reserve, floor, waits, asked, asks, leads, led, counts, made, done, restarts>>
+  /\ UNCHANGED <<long, reserve, waits, old, leads, counts, asked, asks, led, made, done, restarts>>
 
+\* No epoch has two lists, and a leader whose epoch is over does not lead in it again.
 Done(m) ==
-  /\ leads[m] > done /\ leads[m] = have[m] /\ IsMajority(listed[m]) /\ done' = leads[m]
-  /\ UNCHANGED <<voted, bound, have, disk, floor, waits, asked, asks, leads, led, counts, listed, made, restarts>>
+  /\ leads[m] > done /\ leads[m] = have[m] /\ IsMajority({v \in Voters : have[v] = leads[m]}) /\ done' = leads[m]
+  /\ UNCHANGED <<voted, have, disk, waits, old, leads, counts, asked, asks, led, made, restarts>>
 
 Next ==
-  \/ \E m \in Candidates : \E e \in 2..MaxEpoch : Ask(m, e)
+  \/ \E m \in Candidates : (\E e \in 2..MaxEpoch : Ask(m, e)) \/ Become(m)
+  \/ \E m \in Lists : Make(m) \/ Done(m)
   \/ \E v \in Voters : \/ \E r \in asked : GiveVote(v, r)
                        \/ \E e \in 1..MaxEpoch : Acknowledge(v, e) \/ Take(v, e)
-                       \/ \E m \in Voters : PromiseEnds(v, m)
-                       \/ Become(v) \/ WaitEnds(v) \/ Write(v) \/ Make(v) \/ Done(v)
-  \/ \E v \in Mortal : Crash(v) \/ Stop(v)
+  \/ \E v \in Mortal : WaitEnds(v) \/ Write(v) \/ Crash(v) \/ Stop(v)
+  \/ \E v \in Losing : Lose(v)
 
 Spec == Init /\ [][Next]_vars
 
