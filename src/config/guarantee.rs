@@ -69,7 +69,7 @@ impl Guarantee {
         let anew = if quorum == Quorum::None { timing.t1() } else { Duration::ZERO };
         let further = bounds::further_death(algorithm, timing) + anew;
         let figures = match guarantee.worst_failover {
-            Some(worst) => guarantee.figures(timing, worst, further),
+            Some(worst) => guarantee.figures(timing.lease, worst, further),
             None if candidates(roles) > 1 => {
                 vec!["A leader that dies is not replaced before enough voters are back.".to_owned()]
             }
@@ -93,8 +93,7 @@ impl Guarantee {
         self.sentences.join(" ")
     }
 
-    fn figures(&self, timing: &Timing, worst: Duration, further: Duration) -> Vec<String> {
-        let has_majority = self.dual_leader_window.is_none();
+    fn figures(&self, lease: Duration, worst: Duration, further: Duration) -> Vec<String> {
         let mut figures = Vec::new();
         if let Some(crash) = self.crash_failover {
             figures.push(format!(
@@ -102,37 +101,31 @@ impl Guarantee {
                  {worst:?}: its host certifies the death. That takes a few messages and no time-out, usually milliseconds."
             ));
         }
-        match self.proven_failover {
-            Some(killed) => figures.push(format!(
-                "One all of whose processes are killed at once is replaced within {killed:?}{}.",
-                if has_majority { ", when its lease is over" } else { ", as its port refuses (trust_refused)" }
-            )),
-            None => figures.push(format!(
-                "One all of whose processes are killed at once is replaced within {worst:?}, as one that is silent."
-            )),
-        }
+        let (killed, why) = match self.proven_failover {
+            Some(killed) if self.dual_leader_window.is_none() => (killed, "when its lease is over"),
+            Some(killed) => (killed, "as its port refuses (trust_refused)"),
+            None => (worst, "as one that is silent"),
+        };
+        figures.push(format!(
+            "One all of whose processes are killed at once is replaced within {killed:?}, {why}."
+        ));
         figures.push(format!(
             "One that dies silently, as with its host, is replaced within {worst:?}, and {further:?} more for each member that dies \
              while it is being elected. One that stops in order hands over at once."
         ));
-        if has_majority {
-            figures.push(format!(
-                "A voter that starts again after a crash counts for no leader of before for {:?}: where no more voters run than \
-                 a majority needs, this ends the leadership.",
-                timing.lease
-            ));
-        }
-        if let Some(more) = self.unsteady {
-            figures.push(format!(
-                "Each takes up to {more:?} more after another member went away twice within a short time."
-            ));
-        }
-        if let Some(window) = self.dual_leader_window {
-            figures.push(format!(
+        figures.extend(self.unsteady.map(|more| {
+            format!("Each takes up to {more:?} more after another member went away twice within a short time.")
+        }));
+        figures.push(match self.dual_leader_window {
+            Some(window) => format!(
                 "After a partition healed, two leaders can coexist for at most {window:?}, and then their jobs until that of \
                  the former one has ended. After a crash of the process no two jobs overlap."
-            ));
-        }
+            ),
+            None => format!(
+                "A voter that starts again after a crash counts for no leader of before for {lease:?}: where no more voters run \
+                 than a majority needs, this ends the leadership."
+            ),
+        });
         figures
     }
 }

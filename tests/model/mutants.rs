@@ -23,7 +23,7 @@ use std::time::Instant;
 use clap::Parser;
 use electd_election::core::planted::{self, Fault};
 use electd_election::core::settings::{AlgorithmKind, Quorum};
-use electd_model::sim::{FaultSet, Schedule, slow};
+use electd_model::sim::{FaultSet, Schedule};
 
 use crate::exhaustive::{book, locks, search::search, start};
 use crate::names;
@@ -103,7 +103,6 @@ fn try_runs(fault: Fault, words: &str, arguments: &Arguments) -> Result<bool, St
     }
     match words {
         "words" => return Ok(is_heard(fault, arguments.seeds)),
-        "slow" => return Ok(is_slow(fault)),
         "names" => return Ok(is_seen_by_names(fault, arguments.seeds, names::run)),
         "runs" => return Ok(is_seen_by_names(fault, arguments.seeds, names::run_with_periods)),
         _ => {}
@@ -190,30 +189,6 @@ fn is_seen_by_names<T>(
     match &found {
         Some((seed, broken)) => println!("{:<28} names, seed {seed}: {broken} ({took:.1} s)", ""),
         None => println!("{:<28} NOT FOUND by names below {bound} ({took:.1} s)", ""),
-    }
-    found.is_some()
-}
-
-/// Whether three voters with slow disks lack their leader for the fault.
-fn is_slow(fault: Fault) -> bool {
-    let begin = Instant::now();
-    planted::plant(Some(fault));
-    let algorithms = AlgorithmKind::ALL.into_iter();
-    let worlds = algorithms.flat_map(|algorithm| (0..10).map(move |seed| (algorithm, seed)));
-    let found = worlds.map(|(algorithm, seed)| {
-        (algorithm, seed, slow::share(algorithm, slow::slowest(algorithm), seed))
-    });
-    let mut found = found;
-    let found =
-        found.find(|(_, _, share)| share.as_ref().map_or(true, |share| *share < slow::LEAST));
-    planted::plant(None);
-    let took = begin.elapsed().as_secs_f64();
-    match &found {
-        Some((algorithm, seed, share)) => {
-            let name = algorithm.name();
-            println!("{:<28} {name}, seed {seed}: {share:?} thousandths ({took:.1} s)", "");
-        }
-        None => println!("{:<28} NOT FOUND with slow disks ({took:.1} s)", ""),
     }
     found.is_some()
 }

@@ -6,13 +6,12 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use electd::node::status::ChangeStatus;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 use story::story;
 
 use crate::support::traced::Traced;
-use crate::support::{Cluster, ensure, eventually, watchful, within};
+use crate::support::{Cluster, ensure, watchful, within};
 
 /// Ten times as long as a node takes to look for problems, and more.
 const SOON: Duration = Duration::from_secs(20);

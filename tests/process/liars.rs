@@ -238,7 +238,7 @@ fn opinion_on(candidate: &Liar, got: &Messages, epoch: u64, list: [u64; 2]) -> V
 
 /// Node-1 (Z) follows node-5 (Y), which leads in an epoch for which node-1 never voted. Node-5 removes
 /// node-2 and node-3 (A and B), who elected it; node-1 stores both changes, one after the other, and
-/// restarts. Then node-4 (C), which called an election in that epoch before, was paused, and has
+/// restarts in order. Then node-4 (C), which called an election in that epoch before, was paused, and has
 /// node-5's list by now, asks for a vote in the very same epoch. Its own vote and that of node-1 would
 /// be a majority of the three that are left. (Q6)
 /// Claim: epoch.
@@ -266,7 +266,10 @@ fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
     }
     drop(leader);
 
-    cluster.node(1).restart();
+    // A crash would make it count its whole reserve as voted in.
+    cluster.node(1).stop_term();
+    assert_eq!(cluster.node(1).exit_code(), 0);
+    cluster.node(1).start();
     let (candidate, got) = listener(&cluster, 4);
     let stamped = [epoch, 3];
     eventually("it would vote in the next epoch", || {
@@ -335,7 +338,8 @@ fn a_voter_that_is_bound_is_so_after_a_restart() {
     drop(candidate);
     cluster.node(1).restart();
     let (other, got) = listener(&cluster, 2);
-    let opinion = opinion_on(&other, &got, epoch + 1, [0, 0]);
+    let unreserved = epoch + 1000;
+    let opinion = opinion_on(&other, &got, unreserved, [0, 0]);
     let wait = opinion["no"]["wait_ns"].as_u64();
     assert!(wait.is_some_and(|wait| wait > 0), "{opinion}");
 }

@@ -350,13 +350,13 @@ fn one_voter_grows_to_two_when_the_second_runs_already() {
     assert_eq!(answer.code, 409, "{answer:?}");
     assert!(answer.error().contains("1 of the voters would be alive, and 2"), "{answer:?}");
     cluster.start_listing(2, &entries);
-    // Refused until node-1 has met it.
+    // Refused until node-1 has met it. It counts for nobody for a lease, in which node-1 may lose its leadership.
     eventually("node-2 is added", || {
         let answer = cluster.node(1).post("/members", &entries[1].to_string())?;
-        let added = answer.code == 200 || answer.body.contains("has this name already");
+        let added = answer.code == 200 || answer.body.contains("already");
         ensure(added, || format!("{answer:?}"))
     });
-    cluster.agree_on(1);
+    cluster.agree();
     until_listed(&cluster, &[1, 2]);
 }
 

@@ -117,8 +117,10 @@ impl Context<'_> {
         {
             self.state.records.defer(number, Deferred::Promise(longest));
         }
+        if self.state.is_informed_unwritten() {
+            self.state.records.defer(number, Deferred::Informed);
+        }
         self.out.push(Output::Persist { number, record: self.state.record(reserved, self.now) });
-        self.state.voter.wrote();
         number
     }
 

@@ -90,6 +90,12 @@ impl VoterRecord {
         VoterRecord { forgot, ..self }
     }
 
+    /// The same, beside a record of this epoch: who knows a greater epoch votes in no lower one, forgotten or not.
+    pub fn known_to(self, epoch: Epoch) -> VoterRecord {
+        let forgot = if epoch > self.forgot { Epoch(0) } else { self.forgot };
+        VoterRecord { forgot, ..self }
+    }
+
     /// Whether it may have voted or promised: a voter does neither before it is informed.
     pub fn has_voted(&self) -> bool {
         self.informed || self.voted.is_some()
@@ -108,6 +114,8 @@ pub(super) enum Deferred {
     Reserve(Epoch),
     /// It may send promises of this length.
     Promise(Duration),
+    /// It may vote before its disk has the vote, as a restart knows that it was informed.
+    Informed,
     /// It may repeat its last vote without another record.
     Vote,
     /// It counts itself among those that have stored the present member list.

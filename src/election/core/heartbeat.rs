@@ -73,14 +73,14 @@ fn promise(
     if !promise::may_promise(cx.state, lease) {
         return;
     }
-    cx.state.voter.inform(cx.state.epochs.round());
-    if cx.state.voter.is_unwritten() {
-        cx.persist(); // nothing else may be written for long, and it stores no table of locks before
-    }
     if cx.state.voter.is_unsure_of(epoch, cx.now) {
         // A sign of life. The leader does not ask for a greater epoch because of it: this wait is short.
         let opinion = Opinion::No { wait: Duration::ZERO };
         return cx.send(leader, Message::Denial { number, opinion, epoch });
+    }
+    cx.state.voter.inform(cx.state.epochs.round());
+    if cx.state.is_informed_unwritten() {
+        cx.persist(); // nothing else may be written for long, and it stores no table of locks before
     }
     if !cx.state.voter.promise(cx.now, (leader, incarnation), epoch, lease) {
         return voting::deny_vote(cx, leader, number, Opinion::No { wait: Duration::ZERO });

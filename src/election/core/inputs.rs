@@ -169,8 +169,8 @@ pub fn persisted(turn: &mut Turn<'_>, number: u64) {
     for step in turn.cx.state.records.written(number, in_time, turn.cx.now) {
         let (own, state) = (turn.cx.state.id(), &mut *turn.cx.state);
         match step {
-            Deferred::Reserve(_) => {} // the queue itself knows
-            Deferred::Vote => state.voter.stored_vote(),
+            Deferred::Reserve(_) | Deferred::Vote => {} // the queue itself knows
+            Deferred::Informed => state.voter.stored_informed(),
             Deferred::Promise(longest) => state.voter.stored_promise(longest),
             Deferred::List => state.membership.store(own),
             Deferred::Undrain => ranking::undrained(turn),

@@ -47,7 +47,7 @@ pub struct PlantedFault {
     pub name: &'static str,
     /// The simulated runs that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word of the name
     /// of the exhaustive search that finds it, or "locks" and the name of one of the locks. Or "words": lies to one member.
-    /// Or "slow": voters with slow disks. Or "runs": names that are held once in each period.
+    /// Or "runs": names that are held once in each period.
     pub runs: &'static str,
     /// A seed that found it: a hint if a search finds nothing. For "locks" the steps of the shortest schedule.
     pub seed: u64,
@@ -100,9 +100,9 @@ faults! {
         "A vote is no promise.";
     VoteNotDurable "Q2" "majority-vote-not-durable": "bully majority all" 0,
         "A vote is told before it is durable, though a start after a crash would not count on it.";
-    ReserveForgotten "Q13" "majority-reserve-forgotten": "bully majority all" 0,
+    ReserveForgotten "Q13" "majority-reserve-forgotten": "exhaustive forgotten" 0,
         "A voter that crashed believes that its record has all its votes.";
-    Unsure "Q13" "majority-unsure": "bully majority all" 0,
+    Unsure "Q13" "majority-unsure": "exhaustive unsure" 0,
         "A voter that crashed acknowledges the leader of an epoch in which it may have voted, while that vote may count.";
     LeadsAfterRelease "H8" "majority-leads-after-release": "bully majority all" 5,
         "A leader says that it released before it stops.";
@@ -176,14 +176,10 @@ faults! {
         "A question that ended by its answers counts as unanswered, unless a majority answered.";
     FileWins "M10" "majority-file-wins": "bully majority stay" 18,
         "An edited file wins over the voters of a record that has voted.";
-    AskedOnce "N1" "majority-asked-once": "slow" 0,
-        "A vote request that timed out is not repeated in the same epoch.";
     DeafCounts "D7" "stay-deaf-counts": "bully none stay" 1_269,
         "A member that can be told nothing stays a rival.";
     DiskNotNormal "W5" "stay-disk-not-normal": "halting majority stay" 12,
         "A member that waits for its disk is not Normal.";
-    VotesRunOut "N1" "stay-votes-run-out": "halting majority stay" 507,
-        "A candidate with the votes for its epoch begins anew if they run out before all have its task.";
     LeaderToStoreUnwatched "W5" "stay-leader-unwatched": "bully none stay" 982,
         "A member that stores its leader's epoch does not notice that the leader dies.";
     LeaderLeftOut "R5" "stay-leader-left-out": "ring none stay" 102,
@@ -202,8 +198,6 @@ faults! {
         "A ballot that comes by again does not go straight to its candidate.";
     TakeoverAtOnce "S3" "majority-takeover-at-once": "ring majority stay" 256,
         "A candidate that asked for a hand-over and did not lead asks again at once.";
-    LostAtOnce "S6" "majority-lost-at-once": "ring majority stay" 1_040,
-        "A candidate that lost an election, after enough voters had said that they would vote, asks again at once.";
     OutbidAtOnce "S2" "stay-outbid-at-once": "bully none stay" 8_577,
         "A leader ends its epoch for each later list of another leader that a third member tells of.";
     SecondLeader "Q8" "words-second-leader": "words" 125,

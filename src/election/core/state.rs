@@ -10,7 +10,7 @@ use super::bounds;
 use super::course::Course;
 use super::departures::Departures;
 use super::detector::{Detector, Peer};
-use super::durable::{Durable, Records, Vote, VoterRecord};
+use super::durable::{Deferred, Durable, Records, Vote, VoterRecord};
 use super::eligibility::Eligibility;
 use super::epochs::Epochs;
 use super::leadership::candidacy::Candidacy;
@@ -99,12 +99,18 @@ impl State {
             leader: leader.map(|leader| leader.id).or(before),
             members: self.membership.to_store(majority).clone(),
             task: self.records.task().clone(),
-            vote: majority.then(|| VoterRecord { behind, ..self.voter.vote() }),
+            vote: majority.then(|| VoterRecord { behind, ..self.voter.vote() }.known_to(epoch)),
             removed: self.membership.has_left(),
             met: self.detector.met().filter(|_| majority).collect(),
             drain: self.eligibility.drain().cloned(),
             pause: *self.membership.pause(),
         }
+    }
+
+    /// Whether this voter was informed, and no record says so that is durable or being written.
+    pub(super) fn is_informed_unwritten(&self) -> bool {
+        let awaited = self.records.awaited_by(|step| *step == Deferred::Informed);
+        self.voter.is_informed_since() && awaited.is_none()
     }
 
     pub(super) fn phase(&self) -> Phase {

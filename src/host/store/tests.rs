@@ -101,7 +101,7 @@ fn state_that_cannot_be_trusted_is_refused_and_left_alone() {
     let table: &[(&[u8], &str)] = &[
         (b"", "is damaged: it is empty"),
         (b"{\"format\": 1, \"id\": ", "is damaged: EOF"),
-        (br#"{"format": 9}"#, "has format 9, and this electd reads formats up to 8"),
+        (br#"{"format": 10}"#, "has format 10, and this electd reads formats up to 9"),
         (br#"{"format": 6}"#, "checksum"),
         (&other, "belongs to member 00000000-0000-4000-8000-000000000009"),
     ];

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::time::Duration;
 
 use super::clock::millis;
 use super::content::{self, Content};
@@ -113,20 +112,16 @@ impl InvariantChecker {
 
     /// "What a member claims never goes backwards, across restarts": a process starts with the epoch on
     /// its disk, and its own rounds are above the reserve there. The disk also says then how long its
-    /// promise may be. (I2)
-    pub fn starts(
-        &mut self,
-        (now, local): (Time, Time),
-        node: usize,
-        disk: (Epoch, Epoch, Duration),
-    ) {
-        let (epoch, kept, promised) = disk;
+    /// promise may be, and in which epochs it may vote at once. (I2)
+    pub fn starts(&mut self, now: [Time; 2], node: usize, kept: [Epoch; 2], disk: &Disk) {
+        let ([now, local], [epoch, kept]) = (now, kept);
         let seen = &mut self.seen[node];
         seen.view = View { epoch, leader: None };
         seen.task = TaskVersion::default(); // what the disk holds is seen at the first look
         let named = seen.named;
         self.votes.started(node, local);
-        self.votes.remembers(node, promised);
+        self.votes.stored(node, disk.voted(), disk.covers());
+        self.votes.remembers(node, disk.promised());
         if kept < named {
             let what = format_args!("node-{} forgot the epoch {named} that it named", node + 1);
             self.fail(now, what);

@@ -62,7 +62,8 @@ mod scenario;
 mod schedule;
 mod settle;
 mod setup;
-pub mod slow;
+#[cfg(test)]
+mod slow;
 mod sources;
 mod speech;
 mod stay;

@@ -137,10 +137,9 @@ pub(super) fn start(world: &mut World, node: usize) {
     let coroners = world.coroners.as_mut().map(|coroners| (node, coroners));
     let restored = world.nodes[node].start(now, &mut world.random, coroners);
     let Some(restored) = restored else { return };
-    let promised = world.nodes[node].disk.promised();
     world.questions.started(node);
-    let local = world.nodes[node].local(now);
-    world.checker.starts((now, local), node, (epoch, kept, promised));
+    let (local, disk) = (world.nodes[node].local(now), &world.nodes[node].disk);
+    world.checker.starts([now, local], node, [epoch, kept], disk);
     if let Some(jobs) = &mut world.jobs {
         jobs.forget(node); // it waited until nothing of the last job runs
     }

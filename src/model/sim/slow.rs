@@ -10,20 +10,17 @@ use super::world::World;
 use crate::core::settings::{AlgorithmKind, Quorum};
 
 /// The least share of the time with a leader, in thousandths, that a majority with slow disks has to have.
-pub const LEAST: u128 = 950;
+const LEAST: u128 = 950;
 
 /// The longest write at which there still has to be a leader. With the halting algorithm each member
 /// stores the task as well, before its leader leads.
-#[must_use]
-pub fn slowest(algorithm: AlgorithmKind) -> Duration {
+fn slowest(algorithm: AlgorithmKind) -> Duration {
     Duration::from_millis(if algorithm == AlgorithmKind::Halting { 280 } else { 500 })
 }
 
 /// The share of the time with a leader, in thousandths, among three voters whose every write takes this
 /// long, measured from a while after their first start.
-///
-/// # Errors Says in words which invariant is broken.
-pub fn share(algorithm: AlgorithmKind, write: Duration, seed: u64) -> Result<u128, String> {
+fn share(algorithm: AlgorithmKind, write: Duration, seed: u64) -> Result<u128, String> {
     let mut world = World::new(Setup {
         quorum: Quorum::Majority,
         trust_refused: false,

@@ -48,6 +48,8 @@ impl World {
         *busy = due && (tick || *busy);
         if let Some(out) = waiting::pause_amid(self, node, out) {
             self.carry_out(node, out);
+        } else {
+            self.nodes[node].busy = false; // time passes
         }
     }
 

@@ -85,7 +85,8 @@ impl Votes {
     pub fn started(&mut self, at: usize, now: Time) {
         let voter = &mut self.voters[at];
         let lost = voter.voted.filter(|vote| !voter.stored.contains(vote));
-        voter.forgot = lost.map(|vote| (vote, now + voter.remembered));
+        let over = voter.forgot.filter(|(of, until)| Some(*of) == lost && *until <= now);
+        voter.forgot = over.or(lost.map(|vote| (vote, now + voter.remembered)));
         voter.requests.clear();
         voter.asked.clear();
         voter.preempts = None;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use electd_election::core::death::{DeathCertificate, Secret};
-use electd_election::core::durable::{Durable, Vote};
+use electd_election::core::durable::{Durable, Vote, VoterRecord};
 use electd_election::core::membership::{ListVersion, Member, MemberList};
 use electd_election::core::message::Message;
 use electd_election::core::restart::{KeptState, NoStart, Restored, restart};
@@ -96,6 +96,8 @@ pub struct Process {
     waiting: Vec<(u64, Durable)>,
     /// The last vote that was sent to a candidate, in any incarnation.
     sent_vote: Option<Vote>,
+    /// If its disk had not that vote when it started: until then the vote may count.
+    forgot_until: Option<Time>,
     /// The greatest epoch whose leader it named, in any run.
     named: Epoch,
 }
@@ -104,7 +106,7 @@ impl Process {
     /// A process that never ran.
     pub fn new(place: usize, founders: usize) -> Process {
         let (disk, waiting) = (Durable::default(), Vec::new());
-        let (core, sent_vote, named) = (None, None, Epoch(0));
+        let (core, sent_vote, forgot_until, named) = (None, None, None, Epoch(0));
         let bootstraps = place < founders;
         Process {
             place,
@@ -115,6 +117,7 @@ impl Process {
             disk,
             waiting,
             sent_vote,
+            forgot_until,
             named,
         }
     }
@@ -150,13 +153,26 @@ impl Process {
         (over > 0).then(|| certificate(self.place, Incarnation(over)))
     }
 
-    /// The same member with an empty disk.
+    /// The same member with an empty disk; its operator does not bootstrap it again.
     pub fn emptied(&self) -> Process {
         Process {
             bootstraps: false,
             sent_vote: self.sent_vote,
             ..Process::new(self.place, self.founders)
         }
+    }
+
+    /// The same member, whose disk has what it had before the vote.
+    pub fn forgetful(&self) -> Process {
+        let vote = self.disk.vote.map(|vote| VoterRecord { voted: None, ..vote });
+        let disk = Durable { epoch: Epoch(0), leader: None, vote, ..self.disk.clone() };
+        Process { disk, ..self.clone() }
+    }
+
+    /// The same member: it voted for another in the next epoch, as it did not hear its leader, and its disk has not that.
+    pub fn faithless(&self) -> Process {
+        let epoch = self.disk.epoch.next();
+        Process { sent_vote: Some(Vote { epoch, candidate: id(1) }), ..self.clone() }
     }
 
     /// How many records wait for the disk.
@@ -199,6 +215,10 @@ impl Process {
         if restored.record.epoch.max(restored.floor) < self.named {
             return Err(format!("forgot the epoch {} that it named", self.named));
         }
+        let has =
+            |vote: Vote| restored.vote.and_then(|kept| kept.voted).is_some_and(|kept| kept >= vote);
+        let forgot = self.sent_vote.is_some_and(|vote| !has(vote));
+        self.forgot_until = forgot.then(|| now + TIMING.lease);
         self.incarnation = restored.incarnation.0;
         self.disk = restored.record.clone();
         self.core = Some(Core::new(now, file, restored, 0));
@@ -217,12 +237,12 @@ impl Process {
         if core.leader().is_some() {
             self.named = self.named.max(core.view().epoch);
         }
-        out.iter().try_for_each(|output| self.look_at(output))?;
+        out.iter().try_for_each(|output| self.look_at(output, now))?;
         Ok(out)
     }
 
     /// No vote of its may contradict an earlier one.
-    fn look_at(&mut self, output: &Output) -> Result<(), String> {
+    fn look_at(&mut self, output: &Output, now: Time) -> Result<(), String> {
         match output {
             Output::Persist { number, record } => {
                 let last = self.waiting.last().map_or(&self.disk, |(_, record)| record);
@@ -236,10 +256,24 @@ impl Process {
                         self.tells(Vote { epoch, candidate: *candidate })?;
                     }
                 }
+                if let Message::Acknowledge { epoch, .. } = envelope.message {
+                    self.acknowledges(epoch, now)?;
+                }
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// It does not count for an older leader than it voted for, as long as that vote may count.
+    fn acknowledges(&self, epoch: Epoch, now: Time) -> Result<(), String> {
+        let counts = self.forgot_until.is_none_or(|until| now < until);
+        match self.sent_vote.filter(|vote| vote.epoch > epoch && counts) {
+            Some(vote) => {
+                Err(format!("acknowledged epoch {epoch} after it voted in {}", vote.epoch))
+            }
+            None => Ok(()),
+        }
     }
 
     fn tells(&mut self, vote: Vote) -> Result<(), String> {

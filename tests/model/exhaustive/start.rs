@@ -8,7 +8,7 @@ use super::book::Book;
 use super::course::{
     arrive, is_of_kind, is_quiet, on_its_way, pass, phase, run_apart, run_until, take,
 };
-use super::process::{Event, TIMING};
+use super::process::{Event, Process, TIMING};
 use super::step::{Limits, Step};
 use super::world::{Flying, World};
 
@@ -51,7 +51,7 @@ const NOTHING: Limits = Limits {
 };
 
 /// All of them.
-pub const STORIES: [Story; 12] = [
+pub const STORIES: [Story; 14] = [
     Story {
         name: "race: the leader is gone, and two candidates want to succeed it",
         start: leader_missed,
@@ -111,6 +111,16 @@ pub const STORIES: [Story; 12] = [
         name: "loss: a voter lost its disk, and another member is in a round for which it voted before that",
         start: vote_lost,
         limits: Limits { passes: 1, ..NOTHING },
+    },
+    Story {
+        name: "forgotten: a voter crashed before its disk had its vote, and another member is in that round",
+        start: vote_forgotten,
+        limits: Limits { passes: 1, ..NOTHING },
+    },
+    Story {
+        name: "unsure: a voter voted against its leader, crashed before its disk had that, and hears that leader again",
+        start: leader_forsaken,
+        limits: Limits { passes: 4, losses: 1, ..NOTHING },
     },
 ];
 
@@ -198,10 +208,20 @@ fn two_removed(book: &mut Book) -> World {
     world
 }
 
+/// The disk of P1 has lost everything.
+fn vote_lost(book: &mut Book) -> World {
+    vote_gone(book, Process::emptied)
+}
+
+/// The disk of P1 knows only what it did before it voted.
+fn vote_forgotten(book: &mut Book) -> World {
+    vote_gone(book, Process::forgetful)
+}
+
 /// P2 has asked P3 to join the election of a round, and gets no answer. P3 led in the epoch of that
 /// number, for which P1 voted. P3 restarts, so it no longer knows which process of P1 that was; and so
-/// does P1, whose disk has lost everything.
-fn vote_lost(book: &mut Book) -> World {
+/// does P1, to whose disk this happened.
+fn vote_gone(book: &mut Book, happens: fn(&Process) -> Process) -> World {
     let mut world = not_started(book, 3, 3);
     for member in [P1, P2, P3] {
         take(&mut world, book, Step::Start(member));
@@ -217,12 +237,27 @@ fn vote_lost(book: &mut Book) -> World {
         let kept = world.process(book, member).waiting();
         take(&mut world, book, Step::Crash { member, kept });
     }
-    world.empty_disk(book, P1);
+    world.change_disk(book, P1, happens);
     for member in [P1, P3] {
         take(&mut world, book, Step::Start(member));
     }
     connect(&mut world, book, &[P1, P3]);
     pause_while_bound(&mut world, book, P2);
+    world
+}
+
+/// P3 leads, and P1 starts again without the vote that it gave to another.
+fn leader_forsaken(book: &mut Book) -> World {
+    let mut world = settled(book);
+    world.left.crashes = 1;
+    let kept = world.process(book, P1).waiting();
+    take(&mut world, book, Step::Crash { member: P1, kept });
+    world.change_disk(book, P1, Process::faithless);
+    while let Some((at, ..)) = ended(&world, book) {
+        take(&mut world, book, Step::Deliver { at, early: false });
+    }
+    take(&mut world, book, Step::Start(P1));
+    connect(&mut world, book, &[P1, P3]);
     world
 }
 

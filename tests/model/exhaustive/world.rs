@@ -215,10 +215,9 @@ impl World {
         }
     }
 
-    /// The disk of a process that is down loses everything, and its operator does not bootstrap it
-    /// again.
-    pub fn empty_disk(&mut self, book: &mut Book, member: usize) {
-        let process = self.process(book, member).emptied();
+    /// A process is down, and something happens to its disk.
+    pub fn change_disk(&mut self, book: &mut Book, member: usize, change: fn(&Process) -> Process) {
+        let process = change(self.process(book, member));
         self.processes[member] = book.enter(process);
     }
 

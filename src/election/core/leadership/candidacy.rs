@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::lease::Lease;
 use super::question::{Question, QuestionPurpose, QuestionStage};
 use crate::core::back_off::BackOff;
-use crate::core::planted::Fault;
 use crate::core::types::{Epoch, Time};
 
 /// The step of an algorithm that a nomination is for.
@@ -215,10 +214,8 @@ impl Candidacy {
     /// Too few voters answered a request for votes in time: this member waits, longer each time, before it asks them
     /// again or asks a leader to hand over. Returns how often that happened. (S6)
     pub(super) fn lose_election(&mut self, unit: Duration, now: Time) -> u32 {
-        if !Fault::LostAtOnce.is_planted() {
-            self.lost_elections.again(unit, now);
-            self.next_takeover_poll = self.next_takeover_poll.max(self.lost_elections.until());
-        }
+        self.lost_elections.again(unit, now);
+        self.next_takeover_poll = self.next_takeover_poll.max(self.lost_elections.until());
         self.lost_elections.times()
     }
 

@@ -48,7 +48,7 @@ pub fn longest_t2(state: &State) -> Duration {
 /// same epoch if these have expired.
 pub fn may_repeat_votes(state: &State, round: Epoch) -> bool {
     let repeated = state.candidacy.votes_repeated(round);
-    repeated.is_some_and(|times| times < MOST_REPEATS) && !Fault::VotesRunOut.is_planted()
+    repeated.is_some_and(|times| times < MOST_REPEATS)
 }
 
 /// The other voters that this member has not met since its start, or that have a newer list.

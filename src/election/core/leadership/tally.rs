@@ -10,7 +10,6 @@ use crate::core::durable::Deferred;
 use crate::core::leadership::{asking, becoming, call, nomination, promise};
 use crate::core::message::{Message, Opinion};
 use crate::core::phase::{Phase, Reason};
-use crate::core::planted::Fault;
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
@@ -134,7 +133,6 @@ pub fn voters_expired(cx: &mut Context<'_>) {
     let asked = state.candidacy.question();
     if let Some(&Question { purpose, stage, epoch, .. }) = asked
         && may_ask_again(cx.state)
-        && !Fault::AskedOnce.is_planted()
     {
         asking::ask_voters(cx, purpose, stage, epoch);
     } else if asked.is_some() {

@@ -25,15 +25,14 @@ pub struct Voter {
     record: VoterRecord,
     /// The longest promise that is durable.
     durable: Duration,
-    /// Whether it was informed, and no record says so yet.
-    is_unwritten: bool,
     /// Whether it is durable that this voter is informed.
     known_informed: bool,
     /// The leader of the last epoch that an earlier incarnation knew.
     led: Option<Vote>,
     /// Promises of an earlier incarnation may last until then.
     muted_until: Time,
-    /// Up to this epoch the last incarnation may have voted or promised what its record does not have: it crashed.
+    /// Up to this epoch an earlier incarnation may have voted or promised what the record does not have: it crashed, or
+    /// it lost its disk.
     unsure: Epoch,
     /// The greatest epoch in which this incarnation voted or promised.
     newest: Epoch,
@@ -48,14 +47,20 @@ impl Voter {
     /// [`VoterRecord::first`] is durable already. (Q4)
     pub fn new(now: Time, kept: Option<VoterRecord>, led: Option<Vote>, lease: Duration) -> Voter {
         let record = VoterRecord::first(kept, lease);
-        let before = kept.unwrap_or_default().promised;
+        let before = kept.unwrap_or_default();
+        let crashed = if before.behind { before.forgot } else { Epoch(0) };
+        let unsure = if before.informed { crashed } else { Epoch(u64::MAX) };
         Voter {
             record,
             durable: record.promised,
             known_informed: record.informed,
-            unsure: kept.filter(|kept| kept.behind).unwrap_or_default().forgot,
+            unsure,
             led: led.filter(|_| !Fault::LeaderForgotten.is_planted()),
-            muted_until: if Fault::PromiseForgotten.is_planted() { now } else { now + before },
+            muted_until: if Fault::PromiseForgotten.is_planted() {
+                now
+            } else {
+                now + before.promised
+            },
             ..Voter::default()
         }
     }
@@ -86,19 +91,8 @@ impl Voter {
     pub fn inform(&mut self, round: Epoch) {
         if !self.record.informed {
             self.record.informed = true;
-            self.is_unwritten = true;
             self.record.floor = if Fault::NoFloor.is_planted() { Epoch(0) } else { round };
         }
-    }
-
-    /// Whether it was informed, and no record says so yet.
-    pub fn is_unwritten(&self) -> bool {
-        self.is_unwritten
-    }
-
-    /// A record is written.
-    pub fn wrote(&mut self) {
-        self.is_unwritten = false;
     }
 
     /// What it says to a candidate that asks for its vote in this epoch. The candidate may ask again after `retry`,
@@ -239,13 +233,13 @@ impl Voter {
         epoch < self.latest()
     }
 
-    /// Whether what an earlier incarnation said and forgot may count.
+    /// Whether what an earlier incarnation said and this one does not know may count.
     pub fn waits_after_crash(&self, now: Time) -> bool {
         self.unsure > Epoch(0) && now < self.muted_until
     }
 
-    /// Whether this incarnation may contradict what an earlier one said in this epoch and forgot, and what that said may
-    /// count: then the voter promises nothing in it, and counts for no list of its leader. (Q13)
+    /// Whether this incarnation may contradict what an earlier one said in this epoch and this one does not know, and
+    /// that may count: then the voter promises nothing in it, and counts for no list of its leader. (Q5, Q13)
     pub fn is_unsure_of(&self, epoch: Epoch, now: Time) -> bool {
         epoch <= self.unsure && self.waits_after_crash(now) && !Fault::Unsure.is_planted()
     }
@@ -256,8 +250,13 @@ impl Voter {
         self.known_informed && self.remembers(lease)
     }
 
-    /// A record with a vote is durable.
-    pub fn stored_vote(&mut self) {
+    /// Whether it was informed, and no disk is known to have that.
+    pub fn is_informed_since(&self) -> bool {
+        self.record.informed && !self.known_informed
+    }
+
+    /// It is durable that it was informed.
+    pub fn stored_informed(&mut self) {
         self.known_informed = true;
     }
 

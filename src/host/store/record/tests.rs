@@ -307,8 +307,8 @@ fn bytes_that_are_no_utf8_are_damage() {
 
 #[test]
 fn a_newer_format_is_not_taken_for_damage() {
-    let newer = br#"{"format": 9, "id": 17, "epochs": {}}"#;
-    assert_eq!(StoreRecord::from_json(newer), Err(Unfit::Newer(9)));
+    let newer = br#"{"format": 10, "id": 17, "epochs": {}}"#;
+    assert_eq!(StoreRecord::from_json(newer), Err(Unfit::Newer(10)));
 }
 
 #[test]

@@ -115,8 +115,9 @@ fn sides_that_are_healed_agree() {
     });
 }
 
+/// Rule Q2.
 #[test]
-fn slow_disks_make_a_vote_slow_and_quick_ones_do_not() {
+fn slow_disks_delay_no_vote() {
     all(|algorithm| {
         let elected = |before: &[Deed]| {
             let slow = before.iter().map(|deed| (0, deed.clone()));
@@ -126,10 +127,7 @@ fn slow_disks_make_a_vote_slow_and_quick_ones_do_not() {
             observed.elections.last().expect("an election").at
         };
         let slow: Vec<Deed> = (1..5).map(Deed::Slow).collect();
-        let quick: Vec<Deed> = slow.iter().cloned().chain((1..5).map(Deed::Quick)).collect();
-        let (usual, late) = (elected(&[]), elected(&slow));
-        assert!(late.since(usual) > ms(200), "{algorithm:?}: {usual:?}, {late:?}");
-        assert!(elected(&quick).since(usual) < ms(200));
+        assert_eq!(elected(&slow), elected(&[]), "{algorithm:?}");
     });
 }
 

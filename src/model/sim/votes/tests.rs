@@ -1,3 +1,5 @@
+//! What voters told is judged: right and wrong votes and promises, one by one.
+
 use super::*;
 use crate::core::membership::ListVersion;
 use crate::core::types::Incarnation;

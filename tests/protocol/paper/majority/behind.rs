@@ -1,15 +1,15 @@
 //! Votes that are sent before they are durable, and what a voter that crashed counts as said.
 
 use electd_election::core::membership::{ListVersion, MemberList};
-use electd_election::core::message::{Message, Opinion};
-use electd_election::core::types::{CommandId, Epoch};
+use electd_election::core::message::{Envelope, Message, Opinion};
+use electd_election::core::types::{CommandId, Epoch, Incarnation};
 use electd_election::core::{Input, OperatorCommand};
 
 use super::{
     NEVER, acknowledge, all_say, coordinator, deny, heartbeat, no, pre_vote, promising, says, to,
     vote, vote_request, voter, votes_for, would,
 };
-use crate::paper::process::{MOMENT, Process, TIMING, id};
+use crate::paper::process::{MOMENT, Process, TIMING, connection, id};
 
 /// Its reserve, before and after its first start.
 const RESERVE: u64 = 64;
@@ -85,6 +85,8 @@ fn a_voter_whose_disk_stands_still_offers_a_vote_that_the_reserve_covers() {
 }
 
 /// Rule Q13.
+///
+/// Claim: epoch.
 #[test]
 fn who_crashed_votes_in_no_epoch_of_its_reserve() {
     let mut p3 = forgot();
@@ -103,6 +105,8 @@ fn who_crashed_votes_in_no_epoch_of_its_reserve() {
 
 /// It answers all the same, or its leader would take it for silent; and it names no greater epoch, as the leader would
 /// ask all voters for one. (Q13)
+///
+/// Claim: one-leader.
 #[test]
 fn who_crashed_promises_nothing_in_an_epoch_of_its_reserve_before_its_wait_is_over() {
     let mut p3 = forgot();
@@ -132,15 +136,17 @@ fn who_crashed_counts_for_no_list_of_its_reserve_before_its_wait_is_over() {
     p3.stores();
     let version = ListVersion { epoch: Epoch(1), counter: 1 };
     let list = MemberList::new(version, p3.core.members().iter().cloned().collect());
-    let list = Message::List { list: list.into() };
+    let message = Message::List { list: list.into() };
+    let envelope = Envelope { epoch: Epoch(1), incarnation: Incarnation(1), message };
+    let list = Input::Message { connection: connection(4), from: id(4), envelope };
     let counts = |sent: &super::Sent| {
         sent.iter().any(|(_, message)| *message == Message::Listed { version })
     };
-    let mut sent = p3.hears(4, list.clone());
+    let mut sent = p3.take(list.clone());
     sent.extend(p3.stores());
     assert!(!counts(&sent), "{sent:?}");
     p3.after(TIMING.lease);
-    sent = p3.hears(4, list);
+    sent = p3.take(list);
     sent.extend(p3.stores());
     assert!(counts(&sent), "{sent:?}");
 }
@@ -159,6 +165,8 @@ fn who_stopped_in_order_forgets_nothing() {
 }
 
 /// What the life before the crash forgot, the one that stops does not know either. (Q13)
+///
+/// Claim: one-leader.
 #[test]
 fn who_stops_in_its_wait_leaves_the_rest_of_it_to_the_next_start() {
     let mut p3 = forgot();

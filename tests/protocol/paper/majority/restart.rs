@@ -6,8 +6,8 @@ use electd_election::core::types::{Epoch, Incarnation};
 use electd_election::core::{Input, Output};
 
 use super::{
-    NEVER, all_say, coordinator, deny, election, majority, no, pre_vote, promising, says, to,
-    vote_request, voter, votes_for, would,
+    NEVER, acknowledge, all_say, coordinator, deny, election, heartbeat, majority, no, pre_vote,
+    promising, says, to, vote_request, voter, votes_for, would,
 };
 use crate::paper::process::{MOMENT, Process, TIMING, connection, hello_of, id, rank};
 
@@ -133,6 +133,26 @@ fn a_long_promise_of_an_earlier_run_is_waited_for_once() {
     assert_eq!(would(&mut restarted(&p3), 5, 100), no(long));
 }
 
+/// It may have voted against that leader before it lost its store; and that vote may count. (Q5)
+///
+/// Claim: lost-voter.
+#[test]
+fn an_empty_voter_promises_nothing_before_its_wait_is_over() {
+    let mut p3 = Process::empty(majority(AlgorithmKind::Bully, 3));
+    [4, 5].into_iter().for_each(|other| drop(p3.meets(other)));
+    let refused = |number| to(&[4], deny(number, NEVER, 1));
+    assert_eq!(p3.hears(4, heartbeat(1, 1, 4)), refused(1));
+    p3.stores();
+    let mut again = p3.crashes();
+    [4, 5].into_iter().for_each(|other| drop(again.meets(other)));
+    for p3 in [&mut p3, &mut again] {
+        p3.after(TIMING.lease - MOMENT);
+        assert_eq!(p3.hears(4, heartbeat(1, 2, 4)), refused(2), "nor was it told yet");
+        p3.after(MOMENT);
+        assert_eq!(p3.hears(4, heartbeat(1, 3, 4)), to(&[4], acknowledge(1, 3, 3)));
+    }
+}
+
 /// "What an empty voter was told (the floor)" is durable: it may have voted for anybody up to it before it
 /// lost its store. (Q5)
 #[test]
@@ -140,6 +160,7 @@ fn what_an_empty_voter_was_told_survives_a_restart() {
     let mut p3 = Process::empty(majority(AlgorithmKind::Bully, 3));
     p3.meets(5);
     p3.meets(1);
+    p3.after(TIMING.lease);
     p3.hears(1, vote_request(1, 80)); // it is refused, and tells of this round
     p3.hears(5, coordinator(70, 5));
     p3.hears(5, promising(TIMING.lease, 70, 1, 5));

@@ -37,8 +37,8 @@ fn a_voter_that_voted_in_a_later_epoch_tells_an_older_leader_nothing_of_its_list
         lease: TIMING.lease,
         list: version(1, 1),
     };
-    hears_in(&mut p2, 4, 1, vote_request);
-    let voted = disk(&mut p2).sent;
+    let voted = hears_in(&mut p2, 4, 1, vote_request).sent;
+    disk(&mut p2);
     assert!(voted.iter().any(|(_, m)| matches!(m, Message::Vote { epoch: Epoch(2), .. })));
     hears_in(&mut p2, 5, 1, tells(&without(version(1, 2), 4)));
     let sent = hears_in(&mut p2, 5, 1, beat(5, 1, 2)).sent;
