@@ -78,7 +78,7 @@ faults! {
         "A halted member waits for ever for an organizer that gave up.";
     LeadsBeforeDurable "W1" "halting-not-durable": "halting none model" 3,
         "An epoch is led in that is not durable.";
-    OlderTask "K7" "halting-older-task": "halting majority all" 16_771,
+    OlderTask "K7" "halting-older-task": "halting majority all" 40_709,
         "A member goes back to an older task, as its newer one was lost on its way.";
     ReplyLost "K6" "halting-reply-lost": "halting none model" 25_769,
         "A reply does not wait for the connection to the caller.";
