@@ -103,7 +103,13 @@ fn a_full_disk_counts_in_the_margin_and_is_what_has_to_be_mended() {
         ensure(health.status.code() == Some(1) && told, || line.clone())
     });
     cluster.node(3).kill_9();
-    eventually("the sentence names what has to be done", || {
+    eventually("the one with the full disk votes in the epochs that it has reserved", || {
+        let line = electd(&cluster, &["health"]);
+        let line = String::from_utf8_lossy(&line.stdout).into_owned();
+        ensure(line.starts_with("ELECTD DEGRADED: node-2 leads in epoch"), || line.clone())
+    });
+    eventually("it has used them up, and the sentence names what has to be done", || {
+        let _ = cluster.node(2).post("/elections", "{}"); // a few epochs each
         let health = electd(&cluster, &["health"]);
         let line = String::from_utf8_lossy(&health.stdout).into_owned();
         let begin =
