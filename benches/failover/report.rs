@@ -22,8 +22,8 @@ and, with threads, a victim that has as many as a node, which all end before the
 connections, and a survivor that hands on from a reading to a deciding to a writing thread. A frozen
 leader sends no end of stream: beside it stands `failure`, the silence that makes a suspect.
 
-With a majority a vote must be durable before it is sent, so there beside stands also the floor with
-threads and one durable write after it, on the same disk.
+With a majority a vote waits for no disk; beside it stands also the floor with threads and one durable
+write after it, on the same disk, which is what a vote cost that waits.
 
 By algorithm: three clusters of 5 side by side, whose leaders are killed by turns.
 
