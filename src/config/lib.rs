@@ -17,6 +17,7 @@ mod choices;
 mod comments;
 mod document;
 pub mod entry;
+pub mod forecast;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzz;

@@ -1,6 +1,5 @@
 //! `electd simulate --config FILE --down a,b | --cut a,b/c | --add N`: what would happen to this cluster.
 
-mod forecast;
 mod locks;
 mod words;
 
@@ -12,12 +11,12 @@ use clap::Args;
 use crate::cli::args::{file, member_names};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
+use crate::config::forecast::{Case, ForecastMember};
 use crate::config::{self, Attribute, Config, MemberConfig};
 use crate::core::membership::MOST_MEMBERS;
 use crate::core::settings::RankKind;
 use crate::core::types::Role;
 use crate::node::ranked;
-use forecast::{Case, ForecastMember};
 use locks::LockForecast;
 pub use words::{object, text};
 
@@ -91,8 +90,8 @@ impl WhatIf {
             return Err(usage(what));
         }
         let mut members: Vec<ForecastMember> =
-            config.members.iter().map(|member| ForecastMember::of(&config, member)).collect();
-        members.extend((1..=new).map(|number| ForecastMember::new(&config, number)));
+            config.members.iter().map(|member| known(&config, member)).collect();
+        members.extend((1..=new).map(|number| newcomer(&config, number)));
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         let leader =
             self.leader.as_ref().map(|name| place("--leader", name, &names)).transpose()?;
@@ -147,27 +146,26 @@ impl WhatIf {
     }
 }
 
-impl ForecastMember {
-    fn of(config: &Config, member: &MemberConfig) -> ForecastMember {
-        let value = match &member.rank.attribute {
-            Attribute::Id => Some(0),
-            Attribute::Priority(number) => Some(*number),
-            Attribute::Address => ranked::sample(config, member).ok().map(|sample| sample.value),
-            _ => None,
-        };
-        let MemberConfig { name, role, .. } = member;
-        let rank = value.map(|value| (value, member.id));
-        ForecastMember { name: name.clone(), role: *role, rank, is_new: false }
-    }
+/// A member of the file, with the rank that the file tells.
+fn known(config: &Config, member: &MemberConfig) -> ForecastMember {
+    let value = match &member.rank.attribute {
+        Attribute::Id => Some(0),
+        Attribute::Priority(number) => Some(*number),
+        Attribute::Address => ranked::sample(config, member).ok().map(|sample| sample.value),
+        _ => None,
+    };
+    let MemberConfig { name, role, .. } = member;
+    let rank = value.map(|value| (value, member.id));
+    ForecastMember { name: name.clone(), role: *role, rank, is_new: false }
+}
 
-    /// A member to come, with a name that no other has.
-    fn new(config: &Config, number: usize) -> ForecastMember {
-        let mut name = format!("new-{number}");
-        while config.member(&name).is_some() {
-            name.push('\'');
-        }
-        ForecastMember { name, role: Role::Member, rank: None, is_new: true }
+/// A member to come, with a name that no other has.
+fn newcomer(config: &Config, number: usize) -> ForecastMember {
+    let mut name = format!("new-{number}");
+    while config.member(&name).is_some() {
+        name.push('\'');
     }
+    ForecastMember { name, role: Role::Member, rank: None, is_new: true }
 }
 
 fn usage(what: String) -> CliError {

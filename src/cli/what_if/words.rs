@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::WhatIfQuestion;
-use super::forecast::{Case, Forecast, Leads, Side};
 use super::locks;
 use crate::cli::print::{counted, millis};
+use crate::config::forecast::{Case, Forecast, Leads, Side};
 use crate::core::settings::{Quorum, RankKind};
 
 /// For people.
@@ -87,12 +87,6 @@ impl WhatIfQuestion {
     }
 }
 
-impl Case {
-    fn names(&self, places: &[usize]) -> Vec<&str> {
-        places.iter().map(|at| self.members[*at].name.as_str()).collect()
-    }
-}
-
 /// What comes of a side.
 fn sentences(case: &Case, forecast: &Forecast, side: &Side) -> Vec<String> {
     let within = format!("within {:?}", side.within.unwrap_or_default());
@@ -161,8 +155,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::cli::what_if::forecast::ForecastMember;
-    use crate::cli::what_if::forecast::tests::cluster;
+    use crate::config::forecast::ForecastMember;
     use crate::core::settings::AlgorithmKind;
     use crate::core::types::Role;
 
@@ -176,7 +169,7 @@ mod tests {
             is_new: false,
         };
         let members = vec![member("a"), member("b")];
-        let case = cluster(Quorum::None, &[Role::Member; 2]);
+        let case = Case::example(Quorum::None, &[Role::Member; 2]);
         let case = Case { algorithm: AlgorithmKind::Ring, members, ..case };
         let mut asked = WhatIfQuestion {
             cluster: "c".to_owned(),
@@ -208,7 +201,7 @@ mod tests {
 
     /// A cluster of candidates, of which these go down and which is cut like this.
     fn case(quorum: Quorum, count: usize, down: &[usize], sides: &[&[usize]]) -> Case {
-        let mut case = cluster(quorum, &vec![Role::Member; count]);
+        let mut case = Case::example(quorum, &vec![Role::Member; count]);
         case.down = down.iter().copied().collect();
         case.timing.heartbeat = Duration::from_millis(150);
         if !sides.is_empty() {

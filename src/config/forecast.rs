@@ -4,17 +4,19 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use electd_election::core::bounds;
+use electd_election::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
+use electd_election::core::types::{NodeId, Role};
 use electd_facts::majority;
 
-use crate::config::guarantee::Guarantee;
-use crate::core::bounds;
-use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
-use crate::core::types::{NodeId, Role};
+use super::guarantee::Guarantee;
 
 /// A member as far as a forecast needs it.
 #[derive(Clone, Debug)]
 pub struct ForecastMember {
+    /// Its name.
     pub name: String,
+    /// What it is.
     pub role: Role,
     /// Its rank; none if the configuration does not tell it, as it is measured or the member is still to come.
     pub rank: Option<(i64, NodeId)>,
@@ -25,10 +27,15 @@ pub struct ForecastMember {
 /// A cluster and what befalls it.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// How it elects.
     pub algorithm: AlgorithmKind,
+    /// Whether a leader needs a majority.
     pub quorum: Quorum,
+    /// Whether a higher member takes over.
     pub preempt: Preempt,
+    /// Its timings.
     pub timing: Timing,
+    /// Its members.
     pub members: Vec<ForecastMember>,
     /// The member that leads now, by its place; none if the highest does.
     pub leader: Option<usize>,
@@ -56,6 +63,7 @@ pub enum Leads {
 pub struct Side {
     /// The live members.
     pub live: Vec<usize>,
+    /// Who leads there.
     pub leads: Leads,
     /// How long nobody leads there, at most; none where that never ends, and zero if the leader stays.
     pub within: Option<Duration>,
@@ -72,6 +80,7 @@ pub struct Side {
 pub struct Forecast {
     /// The members that may lead now: one, if the configuration tells which.
     pub before: Vec<usize>,
+    /// Each side of the cut.
     pub sides: Vec<Side>,
     /// So many voters are needed to lead; none without a majority.
     pub needed: Option<usize>,
@@ -80,6 +89,40 @@ pub struct Forecast {
 }
 
 impl Case {
+    /// The names of the members at these places.
+    #[must_use]
+    pub fn names(&self, places: &[usize]) -> Vec<&str> {
+        places.iter().map(|at| self.members[*at].name.as_str()).collect()
+    }
+
+    /// For tests: a cluster of members with these roles, of which a later one ranks higher.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn example(quorum: Quorum, roles: &[Role]) -> Case {
+        let member = |(at, role): (usize, &Role)| ForecastMember {
+            name: format!("n{at}"),
+            role: *role,
+            rank: Some((0, NodeId(uuid::Uuid::from_u128(at as u128)))),
+            is_new: false,
+        };
+        let ms = Duration::from_millis;
+        Case {
+            algorithm: AlgorithmKind::Bully,
+            quorum,
+            preempt: Preempt::Always,
+            timing: Timing {
+                heartbeat: ms(100),
+                failure: ms(500),
+                message: ms(50),
+                lease: ms(400),
+            },
+            members: roles.iter().enumerate().map(member).collect(),
+            leader: None,
+            down: BTreeSet::new(),
+            sides: vec![(0..roles.len()).collect()],
+        }
+    }
+
     /// What comes of it.
     #[must_use]
     pub fn forecast(&self) -> Forecast {
@@ -177,39 +220,11 @@ impl Case {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use uuid::Uuid;
-
+mod tests {
     use super::*;
 
-    /// A cluster of members with these roles, of which a later one ranks higher.
-    pub fn cluster(quorum: Quorum, roles: &[Role]) -> Case {
-        let member = |(at, role): (usize, &Role)| ForecastMember {
-            name: format!("n{at}"),
-            role: *role,
-            rank: Some((0, NodeId(Uuid::from_u128(at as u128)))),
-            is_new: false,
-        };
-        let ms = Duration::from_millis;
-        Case {
-            algorithm: AlgorithmKind::Bully,
-            quorum,
-            preempt: Preempt::Always,
-            timing: Timing {
-                heartbeat: ms(100),
-                failure: ms(500),
-                message: ms(50),
-                lease: ms(400),
-            },
-            members: roles.iter().enumerate().map(member).collect(),
-            leader: None,
-            down: BTreeSet::new(),
-            sides: vec![(0..roles.len()).collect()],
-        }
-    }
-
     fn five(quorum: Quorum) -> Case {
-        cluster(quorum, &[Role::Member; 5])
+        Case::example(quorum, &[Role::Member; 5])
     }
 
     fn cut(case: Case, sides: &[&[usize]]) -> Vec<(Leads, Option<Duration>, usize)> {
@@ -261,7 +276,7 @@ pub(super) mod tests {
     fn witnesses_vote_and_observers_do_not_and_neither_leads() {
         use Role::{Member, Observer, Witness};
         let roles = [Member, Member, Witness, Observer, Observer];
-        let of = |quorum| cluster(quorum, &roles);
+        let of = |quorum| Case::example(quorum, &roles);
         assert_eq!(of(Quorum::Majority).forecast().needed, Some(2));
         assert_eq!(down(of(Quorum::Majority), &[3, 4]), (Leads::Stays(vec![1]), AT_ONCE, 1));
         assert_eq!(down(of(Quorum::Majority), &[1]).0, Leads::One(vec![0]));
@@ -323,10 +338,11 @@ pub(super) mod tests {
     #[test]
     fn more_than_half_of_the_voters_are_needed_and_what_is_to_spare_are_voters_and_candidates() {
         use Role::{Member, Observer, Witness};
-        let needed = |voters| cluster(Quorum::Majority, &vec![Member; voters]).forecast().needed;
+        let needed =
+            |voters| Case::example(Quorum::Majority, &vec![Member; voters]).forecast().needed;
         assert_eq!([1, 2, 3, 4, 5].map(needed), [1, 2, 2, 3, 3].map(Some));
         assert_eq!(five(Quorum::None).forecast().needed, None);
-        let spare = |quorum, roles: &[Role]| down(cluster(quorum, roles), &[]).2;
+        let spare = |quorum, roles: &[Role]| down(Case::example(quorum, roles), &[]).2;
         assert_eq!(spare(Quorum::Majority, &[Member, Member, Witness, Witness, Witness]), 1);
         assert_eq!(spare(Quorum::Majority, &[Member, Member, Member, Observer, Witness]), 1);
         assert_eq!(spare(Quorum::None, &[Member, Member, Member, Observer, Witness]), 2);
@@ -355,7 +371,7 @@ pub(super) mod tests {
     /// The cluster of two could not replace a leader that dies, and takes over from a live one all the same.
     #[test]
     fn a_takeover_by_a_new_member_has_a_bound_where_no_voter_is_to_spare() {
-        let mut two = cluster(Quorum::Majority, &[Role::Member; 2]);
+        let mut two = Case::example(Quorum::Majority, &[Role::Member; 2]);
         (two.members[1].is_new, two.members[1].rank) = (true, None);
         assert_eq!(two.forecast().guarantee.worst_failover, None);
         let timing = two.timing;
