@@ -14,8 +14,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use super::hooks::news::HookNews;
 use crate::config::HooksConfig;
-use crate::node::events::Event;
 use crate::rank::children;
 
 /// How many lines of one run are logged, and how many bytes of a line.
@@ -55,10 +55,10 @@ impl HookEnd {
     }
 }
 
-/// Runs the program for this event. `end` tells when it has to have ended, if the node is stopping.
+/// Runs the program for this. `end` tells when it has to have ended, if the node is stopping.
 pub fn run(
     config: &HooksConfig,
-    event: &Event,
+    news: &HookNews,
     cluster: &str,
     end: &dyn Fn() -> Option<Instant>,
 ) -> HookEnd {
@@ -68,7 +68,7 @@ pub fn run(
         Instant::now() >= end().map_or(due, |end| end.min(due))
     };
     let (mut child, mut output) = loop {
-        match start(config, event, cluster) {
+        match start(config, news, cluster) {
             Ok(started) => break started,
             // The event would be lost for a lack that may be over now.
             Err(error) if children::is_passing(&error) && !late() => thread::sleep(LOOK),
@@ -88,17 +88,13 @@ pub fn run(
     }
 }
 
-fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Child, HookOutput)> {
+fn start(config: &HooksConfig, news: &HookNews, cluster: &str) -> io::Result<(Child, HookOutput)> {
     let (out, input) = io::pipe()?;
     let mut command = Command::new(&config.program);
     command
         .args(&config.arguments)
-        .env("ELECTD_EVENT", event.event.name())
+        .envs(news.environment())
         .env("ELECTD_CLUSTER", cluster)
-        .env("ELECTD_NODE", &event.node)
-        .env("ELECTD_LEADER", event.leader.as_deref().unwrap_or_default())
-        .env("ELECTD_EPOCH", event.epoch.to_string())
-        .env("ELECTD_MEMBER", event.member.as_deref().unwrap_or_default())
         .envs([children::mark()])
         .process_group(0)
         .stdin(Stdio::piped())
@@ -108,7 +104,7 @@ fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Chil
     if let Some(stdin) = child.stdin.take() {
         let stdin = File::from(OwnedFd::from(stdin));
         let _ = ioctl_fionbio(&stdin, true); // it is far shorter than what a pipe takes
-        let _ = (&stdin).write_all(format!("{}\n", serde_json::json!(event)).as_bytes()); // it may not read
+        let _ = (&stdin).write_all(format!("{}\n", news.json()).as_bytes()); // it may not read
     }
     ioctl_fionbio(&out, true)?;
     Ok((child, HookOutput { pipe: Some(out), line: Vec::new(), lines: 0 }))
@@ -213,8 +209,8 @@ pub(super) mod tests {
     use rustix::process::kill_process;
 
     use super::*;
-    use crate::node::events::EventKind;
     use crate::node::events::tests::event;
+    use crate::node::events::{Event, EventKind};
     use crate::node::logged::{logged, whole};
     use crate::testing::within::within;
 
@@ -243,6 +239,10 @@ pub(super) mod tests {
         HooksConfig { program: "sh".into(), arguments, timeout: LONG }
     }
 
+    fn news(event: Event) -> HookNews {
+        HookNews::OfNode(event.into())
+    }
+
     /// How this script ended, and what was logged of it.
     fn ran(script: &str) -> (HookEnd, Vec<String>) {
         let mut ended = None;
@@ -251,7 +251,7 @@ pub(super) mod tests {
     }
 
     fn ran_silently(script: &str) -> HookEnd {
-        run(&hook(script), &event("so"), "hc", &|| None)
+        run(&hook(script), &news(event("so")), "hc", &|| None)
     }
 
     #[test]
@@ -265,7 +265,8 @@ pub(super) mod tests {
         let script = "echo $ELECTD_EVENT $ELECTD_CLUSTER $ELECTD_NODE $ELECTD_LEADER $ELECTD_EPOCH $ELECTD_MEMBER \
                       $ELECTD_HELPER; exec cat";
         let mut ended = None;
-        let lines = logged(|| ended = Some(run(&hook(script), &told, "hc", &|| None)));
+        let lines =
+            logged(|| ended = Some(run(&hook(script), &news(told.clone()), "hc", &|| None)));
         let json = serde_json::json!(told).to_string().escape_debug().to_string();
         assert_eq!(ended, Some(HookEnd::Well));
         assert_eq!(
@@ -314,15 +315,22 @@ pub(super) mod tests {
     fn a_hook_that_cannot_be_run_or_takes_too_long_is_told_so() {
         let missing = HooksConfig { program: "/there/is/none".into(), ..hook("") };
         let why = "No such file or directory (os error 2)";
-        assert_eq!(run(&missing, &event(""), "hc", &|| None), HookEnd::NotRun(why.to_owned()));
+        assert_eq!(
+            run(&missing, &news(event("")), "hc", &|| None),
+            HookEnd::NotRun(why.to_owned())
+        );
         let limit = Duration::from_millis(50);
         let late = HooksConfig { timeout: limit, ..hook("sleep 1000") };
-        assert_eq!(run(&late, &event(""), "hc", &|| None), HookEnd::Late(limit));
+        assert_eq!(run(&late, &news(event("")), "hc", &|| None), HookEnd::Late(limit));
         let begun = Instant::now();
         let later = || Some(begun + Duration::from_secs(20));
-        assert_eq!(run(&late, &event(""), "hc", &later), HookEnd::Late(limit), "which comes first");
+        assert_eq!(
+            run(&late, &news(event("")), "hc", &later),
+            HookEnd::Late(limit),
+            "which comes first"
+        );
         let stops = Instant::now();
-        let ended = run(&hook("sleep 1000"), &event(""), "hc", &|| Some(stops));
+        let ended = run(&hook("sleep 1000"), &news(event("")), "hc", &|| Some(stops));
         assert!(
             matches!(ended, HookEnd::Late(after) if after < LONG),
             "the node is stopping: {ended:?}"
@@ -337,7 +345,7 @@ pub(super) mod tests {
             ..hook("head -c 300000 /dev/zero | tr '\\0' '\\n'")
         };
         let mut ended = None;
-        let lines = logged(|| ended = Some(run(&much, &event(""), "hc", &|| None)));
+        let lines = logged(|| ended = Some(run(&much, &news(event("")), "hc", &|| None)));
         assert_eq!(ended, Some(HookEnd::Well));
         assert_eq!(lines.len(), 101);
         assert_eq!(lines[100], info("hook: 299900 more lines were left out".to_owned()));

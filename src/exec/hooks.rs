@@ -1,10 +1,11 @@
 //! Hooks: a program that runs for each change that this node sees, one run after the other.
 //!
-//! The thread "hooks" reads the node's log of events, so that a program that hangs delays no other
+//! The thread "hooks" reads the node's logs of events, so that a program that hangs delays no other
 //! thread. A node without a hook has no such thread. If changes come faster than the program runs, only
 //! the newest of each kind waits; the others are counted.
 
-use std::collections::VecDeque;
+pub(super) mod news;
+
 use std::env;
 use std::io;
 use std::path::Path;
@@ -13,19 +14,25 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, bounded};
+use electd_facts::hold::LockChange;
 use log::{info, warn};
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
 
 use super::hook::{self, HookEnd, LOOK};
 use crate::config::HooksConfig;
-use crate::node::events::{Event, EventId, EventKind, EventLog, KEPT};
+use crate::node::events::{EventId, EventLog};
 use crate::node::handle::Handle;
 use crate::node::tally::Tally;
 use crate::rank::aside::{Aside, GONE, NoResult};
 use crate::rank::children;
 
+use news::{HookNews, WaitingNews};
+
 const STACK: usize = 256 * 1024;
+
+/// How many events are taken note of in one look: all that a log keeps.
+const MOST: usize = usize::MAX;
 
 /// Whether this process may run a program: a path, or a name that is looked for in PATH.
 #[must_use]
@@ -52,6 +59,7 @@ struct HooksState {
     ring: Sender<()>,
     rings: Receiver<()>,
     log: Arc<EventLog>,
+    locks: Arc<EventLog<LockChange>>,
     tally: Arc<Tally>,
     cluster: String,
     /// None before the first hook.
@@ -65,25 +73,23 @@ impl HooksHandle {
     /// # Errors
     /// When it is the first one, and its thread cannot be had: then it does not run.
     pub fn replace(&self, config: Option<HooksConfig>) -> io::Result<()> {
-        self.0.replace(config, |log| log.last())
+        self.0.replace(config, false)
     }
 }
 
 impl HooksState {
-    /// The first program is told the events after the one that `seen` gives.
+    /// The first program is told the events from now on, or all since the start of the node.
     fn replace(
         self: &Arc<HooksState>,
         config: Option<HooksConfig>,
-        seen: impl FnOnce(&EventLog) -> EventId,
+        since_start: bool,
     ) -> io::Result<()> {
         let mut thread = self.thread.lock();
         let stops = self.end.lock().is_some();
         let first = thread.is_none() && config.is_some() && !stops;
         *self.config.lock() = config; // before the thread looks
         if first {
-            let (shared, seen) = (self.clone(), seen(&self.log));
-            let (waiting, runs) = (WaitingEvents::default(), Aside::new("hook"));
-            let worker = Worker { shared, seen, waiting, runs };
+            let worker = Worker::new(self, since_start);
             let builder = thread::Builder::new().name("hooks".to_owned()).stack_size(STACK);
             let spawned = builder.spawn(move || worker.run());
             *thread = Some(spawned.inspect_err(|_| *self.config.lock() = None)?);
@@ -105,17 +111,20 @@ impl Hooks {
         let (ring, rings) = bounded(1);
         let (log, bell) = (node.events(), ring.clone());
         log.on_news(move || _ = bell.try_send(())); // full: it has yet to look
+        let (locks, bell) = (node.lock_events(), ring.clone());
+        locks.on_news(move || _ = bell.try_send(()));
         let shared = Arc::new(HooksState {
             config: Mutex::default(),
             end: Mutex::default(),
             ring,
             rings,
             log,
+            locks,
             tally: node.tally(),
             cluster: cluster.to_owned(),
             thread: Mutex::default(),
         });
-        shared.replace(config, |log| EventId { number: 0, ..log.last() })?;
+        shared.replace(config, true)?;
         Ok(Hooks(shared))
     }
 
@@ -142,33 +151,40 @@ impl Hooks {
 /// The thread's own state.
 struct Worker {
     shared: Arc<HooksState>,
-    /// The event that was seen last.
-    seen: EventId,
-    waiting: WaitingEvents,
+    /// The event that was seen last, and the change of a lock.
+    seen: (EventId, EventId),
+    waiting: WaitingNews,
     /// The runs of the program. If one hangs in the system, the events wait.
     runs: Aside<HookEnd>,
 }
 
 impl Worker {
+    fn new(shared: &Arc<HooksState>, since_start: bool) -> Worker {
+        let after = |last: EventId| if since_start { EventId { number: 0, ..last } } else { last };
+        let seen = (after(shared.log.last()), after(shared.locks.last()));
+        let (waiting, runs) = (WaitingNews::default(), Aside::new("hook"));
+        Worker { shared: shared.clone(), seen, waiting, runs }
+    }
+
     fn run(mut self) {
         loop {
             let end = *self.shared.end.lock();
             self.look();
             let config = self.shared.config.lock().clone();
             let over = end.is_some_and(|end| end <= Instant::now());
-            let has_next = !self.waiting.events.is_empty();
+            let has_next = self.waiting.count() > 0;
             if self.runs.is_busy() && !over && (has_next || end.is_none()) {
                 let _ = self.shared.rings.recv_timeout(LOOK);
                 continue;
             }
-            let next = self.waiting.events.pop_front();
+            let next = self.waiting.next();
             match (config, next) {
                 (Some(_), Some(_)) if over => {
-                    self.count("left_out", self.waiting.events.len() as u64 + 1);
+                    self.count("left_out", self.waiting.count() as u64 + 1);
                     return;
                 }
-                (Some(config), Some(event)) => self.tell(&config, &event),
-                (None, Some(_)) => self.waiting.events.clear(),
+                (Some(config), Some(news)) => self.tell(&config, &news),
+                (None, Some(_)) => self.waiting.clear(),
                 (_, None) if end.is_some() => return,
                 // The ring lives as long as this thread.
                 (_, None) => _ = self.shared.rings.recv(),
@@ -178,8 +194,10 @@ impl Worker {
 
     /// Takes note of new events.
     fn look(&mut self) {
-        let new = self.shared.log.after(self.seen, KEPT);
-        let left_out = self.waiting.take(&mut self.seen, new);
+        let (seen, seen_locks) = &mut self.seen;
+        let (new, changes) =
+            (self.shared.log.after(*seen, MOST), self.shared.locks.after(*seen_locks, MOST));
+        let left_out = self.waiting.take(seen, new) + self.waiting.take(seen_locks, changes);
         if left_out > 0 && self.shared.config.lock().is_some() {
             self.count("left_out", left_out);
             info!(event = "hook"; "the hook is not told {left_out} changes: newer ones of their kind came meanwhile");
@@ -187,9 +205,9 @@ impl Worker {
     }
 
     /// Runs the program for an event.
-    fn tell(&mut self, config: &HooksConfig, event: &Arc<Event>) {
-        let (what, name) = (event.event.name(), config.program.display());
-        let ended = self.run_for(config, event);
+    fn tell(&mut self, config: &HooksConfig, news: &HookNews) {
+        let (what, name) = (news.name(), config.program.display());
+        let ended = self.run_for(config, news);
         match &ended {
             HookEnd::Well => {}
             HookEnd::Badly(how) => warn!(event = "hook"; "the hook {name} for {what} {how}"),
@@ -207,7 +225,7 @@ impl Worker {
     }
 
     /// Waits for a run no longer than it may take, whatever the system does with it.
-    fn run_for(&mut self, config: &HooksConfig, event: &Arc<Event>) -> HookEnd {
+    fn run_for(&mut self, config: &HooksConfig, news: &HookNews) -> HookEnd {
         let (begin, shared) = (Instant::now(), self.shared.clone());
         let due = begin + config.timeout;
         let is_over = |more: Duration| {
@@ -215,10 +233,10 @@ impl Worker {
             Instant::now() >= end + more
         };
         loop {
-            let (config, event, shared) = (config.clone(), event.clone(), self.shared.clone());
+            let (config, news, shared) = (config.clone(), news.clone(), self.shared.clone());
             let end = move || *shared.end.lock();
             let cluster = self.shared.cluster.clone();
-            match self.runs.begin(move || hook::run(&config, &event, &cluster, &end)) {
+            match self.runs.begin(move || hook::run(&config, &news, &cluster, &end)) {
                 Ok(()) => break,
                 Err(NoResult::NoThread(error))
                     if children::is_passing(&error) && !is_over(Duration::ZERO) =>
@@ -239,39 +257,6 @@ impl Worker {
     fn count(&self, result: &str, more: u64) {
         self.shared.tally.hooks.get_or_create(&vec![("result", result.to_owned())]).inc_by(more);
     }
-}
-
-/// The events for which the program is to be run, oldest first: at most one of each kind, and of each member.
-#[derive(Default)]
-struct WaitingEvents {
-    events: VecDeque<Arc<Event>>,
-}
-
-impl WaitingEvents {
-    /// Takes new events. Tells how many are left out: since a newer one of their kind came, or they were
-    /// forgotten before they were seen.
-    fn take(&mut self, seen: &mut EventId, new: Vec<Arc<Event>>) -> u64 {
-        let mut left_out = 0;
-        for event in new {
-            let id: EventId = event.id.parse().unwrap_or(*seen);
-            left_out += id.number.saturating_sub(seen.number + 1);
-            *seen = id;
-            if !runs_for(event.event) {
-                continue;
-            }
-            let before = self.events.len();
-            let same = |it: &Arc<Event>| (it.event, &it.member) == (event.event, &event.member);
-            self.events.retain(|waiting| !same(waiting));
-            left_out += (before - self.events.len()) as u64;
-            self.events.push_back(event);
-        }
-        left_out
-    }
-}
-
-/// Whether the program is run for such an event.
-fn runs_for(kind: EventKind) -> bool {
-    !matches!(kind, EventKind::Problem | EventKind::ProblemOver | EventKind::Takeover)
 }
 
 #[cfg(test)]

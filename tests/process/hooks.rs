@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use story::story;
 
 use crate::support::undead::Undead;
-use crate::support::{Cluster, Node, ensure, eventually};
+use crate::support::{Cluster, Node, done, electd, ensure, eventually};
 
 /// A shell script as a hook.
 fn hook(script: &str, timeout: &str) -> Value {
@@ -69,6 +69,35 @@ fn each_change_is_told_in_order_with_the_event_on_stdin() {
     assert!(told[at("member_down")].ends_with(" node-2"), "{told:?}");
     let event: Value = serde_json::from_str(&told[order[1] + 1]).unwrap();
     assert_eq!((&event["event"], &event["node"]), (&json!("leading"), &json!("node-1")));
+}
+
+/// The hooks of the hosts that have nothing to do with it are not told.
+#[story]
+fn the_hook_of_a_host_is_told_of_the_lock_that_it_holds_and_gives_back() {
+    let script =
+        "echo \"$ELECTD_EVENT $ELECTD_NODE $ELECTD_LOCK $ELECTD_HOLDER $ELECTD_TOKEN\" >>told";
+    let cluster = Cluster::prepare(3, |config| {
+        config["quorum"] = json!("majority");
+    });
+    let file = cluster.file();
+    let script = script.replace("told", &file.with_file_name("told").display().to_string());
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    config["hooks"] = hook(&script, "30s");
+    fs::write(&file, config.to_string()).unwrap();
+    (1..=3).for_each(|number| cluster.node(number).start());
+    cluster.agree();
+    let of_locks = || {
+        let text = fs::read_to_string(file.with_file_name("told")).unwrap_or_default();
+        text.lines().filter(|line| line.contains("lock")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    done(&electd(&cluster, &["exec", "--lock", "x", "--node", "node-2", "--", "true"]));
+    eventually("it was told that the lock came and went", || {
+        let told = of_locks();
+        let [held, free] = &told[..] else { return Err(format!("{told:?}")) };
+        let token = held.strip_prefix("lock_held node-2 x node-2 ").map(str::parse::<u64>);
+        let is_told = matches!(token, Some(Ok(_))) && free.trim_end() == "lock_free node-2 x";
+        ensure(is_told, || format!("{told:?}"))
+    });
 }
 
 #[story]

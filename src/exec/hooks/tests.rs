@@ -2,13 +2,21 @@
 
 use prometheus_client::metrics::histogram::Histogram;
 
+use electd_facts::hold::{HoldEnd, HolderBefore, LockEvent};
+
 use super::*;
 use crate::node::events::tests::event;
+use crate::node::events::{Event, EventKind, KEPT};
 use crate::node::logged::logged;
 use crate::testing::within::within;
 
-fn ids(waiting: &WaitingEvents) -> Vec<String> {
-    waiting.events.iter().map(|event| event.reason.clone()).collect()
+fn ids(mut waiting: WaitingNews) -> Vec<String> {
+    let told = std::iter::from_fn(|| waiting.next());
+    told.map(|news| match news {
+        HookNews::OfNode(event) => event.reason.clone(),
+        HookNews::OfLock(change) => change.words(),
+    })
+    .collect()
 }
 
 #[test]
@@ -29,13 +37,13 @@ fn the_newest_of_each_kind_waits_in_order() {
         member: member.map(str::to_owned),
         ..event(&at.to_string())
     }));
-    let (mut waiting, mut seen) = (WaitingEvents::default(), EventId { start: 1, number: 0 });
+    let (mut waiting, mut seen) = (WaitingNews::default(), EventId { start: 1, number: 0 });
     let new = log.after(seen, KEPT);
     assert_eq!(waiting.take(&mut seen, new), 2);
-    assert_eq!(ids(&waiting), ["2", "4", "5"]);
     assert_eq!(seen, log.last());
     let new = log.after(seen, KEPT);
     assert_eq!(waiting.take(&mut seen, new), 0);
+    assert_eq!(ids(waiting), ["2", "4", "5"]);
 }
 
 #[test]
@@ -52,10 +60,10 @@ fn a_program_is_a_file_that_this_user_may_run_by_its_path_or_one_of_path() {
 fn what_was_forgotten_before_it_was_seen_is_counted() {
     let log = EventLog::new(1);
     log.push((0..KEPT + 5).map(|at| event(&at.to_string())));
-    let (mut waiting, mut seen) = (WaitingEvents::default(), EventId { start: 1, number: 0 });
+    let (mut waiting, mut seen) = (WaitingNews::default(), EventId { start: 1, number: 0 });
     let new = log.after(seen, KEPT);
     let left_out = waiting.take(&mut seen, new);
-    assert_eq!((left_out, waiting.events.len()), ((KEPT + 5 - 1) as u64, 1));
+    assert_eq!((left_out, waiting.count()), ((KEPT + 5 - 1) as u64, 1));
 }
 
 /// The hooks of a node with this log.
@@ -69,6 +77,7 @@ fn hooks(log: &Arc<EventLog>) -> Arc<HooksState> {
         ring,
         rings,
         log: log.clone(),
+        locks: Arc::new(EventLog::of_locks(1)),
         tally: Arc::new(Tally::new(Histogram::new([]))),
         cluster: "hc".to_owned(),
         thread: Mutex::default(),
@@ -86,9 +95,11 @@ fn count(shared: &HooksState, result: &str) -> u64 {
 
 /// A worker that has seen nothing yet.
 fn worker(shared: &Arc<HooksState>) -> Worker {
-    let seen = EventId { number: 0, ..shared.log.last() };
-    let (waiting, runs) = (WaitingEvents::default(), Aside::new("hook"));
-    Worker { shared: shared.clone(), seen, waiting, runs }
+    Worker::new(shared, true)
+}
+
+fn news(event: Event) -> HookNews {
+    HookNews::OfNode(event.into())
 }
 
 fn of_kind(kind: EventKind) -> Event {
@@ -103,16 +114,15 @@ fn each_run_is_counted_and_told_if_it_went_badly() {
         ("exit 3", "failed", vec![format!("WARN hook: {name} exited with code 3")]),
     ] {
         let shared = hooks(&Arc::new(EventLog::new(1)));
-        let lines = logged(|| worker(&shared).tell(&hook(script).unwrap(), &event("").into()));
+        let lines = logged(|| worker(&shared).tell(&hook(script).unwrap(), &news(event(""))));
         assert_eq!((count(&shared, result), lines), (1, told));
     }
     let shared = hooks(&Arc::new(EventLog::new(1)));
     let missing = HooksConfig { program: "/there/is/none".into(), ..hook("").unwrap() };
     let limit = Duration::from_millis(50);
     let late = HooksConfig { timeout: limit, ..hook("sleep 1000").unwrap() };
-    let lines = logged(|| {
-        [missing, late].iter().for_each(|it| worker(&shared).tell(it, &event("").into()))
-    });
+    let lines =
+        logged(|| [missing, late].iter().for_each(|it| worker(&shared).tell(it, &news(event("")))));
     let why = "cannot be run: No such file or directory (os error 2)";
     let missing = format!("WARN hook: the hook /there/is/none for no_leader {why}");
     assert_eq!(lines, [missing, format!("WARN hook: {name} took longer than 50ms and was killed")]);
@@ -132,9 +142,9 @@ fn an_event_that_a_newer_one_of_its_kind_replaces_is_counted_and_told_if_there_i
         log.push([event("1"), event("2")]);
         let mut worker = worker(&shared);
         assert_eq!(logged(|| worker.look()), told);
-        assert_eq!(ids(&worker.waiting), ["2"]);
         assert_eq!(count(&shared, "left_out"), left_out);
         assert_eq!(logged(|| worker.look()), [""; 0], "there is nothing new");
+        assert_eq!(ids(worker.waiting), ["2"]);
     }
 }
 
@@ -168,7 +178,7 @@ fn a_hook_for_which_there_is_no_descriptor_is_run_as_soon_as_there_is_one() {
     let usual = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..usual }).unwrap();
     let (mut worker, shared_too) = (worker(&shared), shared.clone());
-    let tells = thread::spawn(move || worker.tell(&hook("true").unwrap(), &event("").into()));
+    let tells = thread::spawn(move || worker.tell(&hook("true").unwrap(), &news(event(""))));
     thread::sleep(LOOK * 3); // it has tried by then, or tries later: the outcome is the same
     assert_eq!(count(&shared_too, "not_run"), 0);
     setrlimit(Resource::Nofile, usual).unwrap();
@@ -227,7 +237,7 @@ fn a_hook_is_told_each_kind_of_change_but_not_what_only_an_operator_needs() {
         (EventKind::Stopping, true),
     ];
     for (kind, is_told) in told {
-        assert_eq!(runs_for(kind), is_told, "{kind:?}");
+        assert_eq!(news(of_kind(kind)).is_told(), is_told, "{kind:?}");
     }
 }
 
@@ -253,4 +263,61 @@ fn a_node_that_starts_with_a_hook_tells_it_what_has_happened_and_waits_for_it_wh
     assert!(shared.thread.lock().is_none());
     let left = shared.end.lock().unwrap().saturating_duration_since(Instant::now());
     assert!(left <= Duration::from_secs(20) && !left.is_zero(), "the time of one run: {left:?}");
+}
+
+/// A change of the lock "x", as node a tells it.
+fn change(holder: Option<&str>, before: Option<&str>) -> LockChange {
+    LockChange {
+        id: String::new(),
+        at_ms: 0,
+        event: if holder.is_some() { LockEvent::LockHeld } else { LockEvent::LockFree },
+        node: "a".to_owned(),
+        lock: "x".to_owned(),
+        holder: holder.map(str::to_owned),
+        token: holder.map(|_| 9),
+        before: before.map(|it| HolderBefore::new(it.to_owned(), 7, 0, HoldEnd::GaveBack)),
+        unheld_ms: None,
+    }
+}
+
+/// That another host holds a lock is told there: else one change would run the hook of each host.
+#[test]
+fn a_hook_is_told_of_the_locks_that_its_node_holds_or_held_and_of_each_lock_the_newest() {
+    let taken = |changes: &[LockChange]| {
+        let (log, mut waiting) = (EventLog::of_locks(1), WaitingNews::default());
+        log.push(changes.iter().cloned());
+        let mut seen = EventId { start: 1, number: 0 };
+        let new = log.after(seen, MOST);
+        let left_out = waiting.take(&mut seen, new);
+        (ids(waiting), left_out)
+    };
+    let (held, others) = (change(Some("a"), None), change(Some("b"), Some("c")));
+    let (gone, free) = (change(Some("b"), Some("a")), change(None, Some("a")));
+    let holds = "a holds x, under token 9".to_owned();
+    assert_eq!(taken(&[held.clone(), others]), (vec![holds.clone()], 0));
+    assert_eq!(taken(&[gone]).0, ["b holds x, under token 9; a gave it back"]);
+    assert_eq!(
+        taken(&[held.clone(), free.clone()]),
+        (vec!["nobody holds x; a gave it back".to_owned()], 1)
+    );
+    let of_y = LockChange { lock: "y".to_owned(), ..held.clone() };
+    assert_eq!(taken(&[held, of_y]).0, [holds, "a holds y, under token 9".to_owned()]);
+    assert_eq!(taken(&[change(None, None)]).0, [""; 0]);
+}
+
+#[test]
+fn a_hook_finds_the_lock_its_holder_and_the_token_in_its_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "echo $ELECTD_EVENT $ELECTD_NODE $ELECTD_LOCK \"<$ELECTD_HOLDER><$ELECTD_TOKEN><$ELECTD_LEADER>\" >>{}/told",
+        folder.path().display()
+    );
+    let shared = hooks(&Arc::new(EventLog::new(1)));
+    shared.locks.push([change(Some("a"), None)]);
+    *shared.config.lock() = hook(&script);
+    *shared.end.lock() = Some(Instant::now() + Duration::from_secs(100));
+    worker(&shared).run();
+    shared.locks.push([change(None, Some("a"))]);
+    worker(&shared).run();
+    assert_eq!(told(&folder), "lock_held a x <a><9><>\nlock_free a x <><><>\n");
 }
