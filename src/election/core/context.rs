@@ -117,11 +117,17 @@ impl Context<'_> {
         {
             self.state.records.defer(number, Deferred::Promise(longest));
         }
-        if self.state.is_informed_unwritten() {
+        if self.is_informed_unwritten() {
             self.state.records.defer(number, Deferred::Informed);
         }
         self.out.push(Output::Persist { number, record: self.state.record(reserved, self.now) });
         number
+    }
+
+    /// Whether this voter was informed, and no record says so that is durable or being written.
+    pub fn is_informed_unwritten(&self) -> bool {
+        let awaited = self.state.records.awaited_by(|step| *step == Deferred::Informed);
+        self.state.voter.is_informed_since() && awaited.is_none()
     }
 
     /// Without a majority: dials those of these members anew that were not heard for `failure` before this member began

@@ -79,7 +79,7 @@ fn promise(
         return cx.send(leader, Message::Denial { number, opinion, epoch });
     }
     cx.state.voter.inform(cx.state.epochs.round());
-    if cx.state.is_informed_unwritten() {
+    if cx.is_informed_unwritten() {
         cx.persist(); // nothing else may be written for long, and it stores no table of locks before
     }
     if !cx.state.voter.promise(cx.now, (leader, incarnation), epoch, lease) {

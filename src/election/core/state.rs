@@ -10,7 +10,7 @@ use super::bounds;
 use super::course::Course;
 use super::departures::Departures;
 use super::detector::{Detector, Peer};
-use super::durable::{Deferred, Durable, Records, Vote, VoterRecord};
+use super::durable::{Durable, Records, Vote, VoterRecord};
 use super::eligibility::Eligibility;
 use super::epochs::Epochs;
 use super::leadership::candidacy::Candidacy;
@@ -105,12 +105,6 @@ impl State {
             drain: self.eligibility.drain().cloned(),
             pause: *self.membership.pause(),
         }
-    }
-
-    /// Whether this voter was informed, and no record says so that is durable or being written.
-    pub(super) fn is_informed_unwritten(&self) -> bool {
-        let awaited = self.records.awaited_by(|step| *step == Deferred::Informed);
-        self.voter.is_informed_since() && awaited.is_none()
     }
 
     pub(super) fn phase(&self) -> Phase {
