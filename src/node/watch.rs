@@ -29,7 +29,7 @@ use super::status::{ChangeStatus, Status};
 use crate::calls::{Named, THREAD};
 use crate::core::{Cause, Phase};
 use crate::net::OwnListener;
-use crate::store;
+use crate::store::RoomKeeper;
 
 /// How often problems are looked for where nothing rings.
 const LOOK: Duration = Duration::from_secs(1);
@@ -78,7 +78,7 @@ struct Watcher {
     handle: NodeHandle,
     socket: OwnListener,
     published: Arc<Published>,
-    folder: PathBuf,
+    room: RoomKeeper,
     edited: Edited,
     certificates: Certificates,
     attendance: Attendance,
@@ -113,7 +113,7 @@ impl Watcher {
             socket,
             published,
             keeper: HistoryKeeper::start(&folder)?,
-            folder,
+            room: RoomKeeper::start(&folder)?,
             edited,
             certificates,
             attendance,
@@ -166,8 +166,7 @@ impl Watcher {
 
     fn sight(&mut self) -> Sight {
         let mut sight = self.published.sight();
-        sight.storage =
-            self.published.measures.pace.trouble().or_else(|| store::disk_trouble(&self.folder));
+        sight.storage = self.published.measures.pace.trouble().or_else(|| self.room.look());
         let (list, own) = (self.published.members(), self.published.own());
         // Right after the start of this node nobody needs to have dialed it yet.
         let silent = if sight.settled { self.published.silent() } else { Vec::new() };

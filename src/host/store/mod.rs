@@ -13,6 +13,7 @@ mod pace;
 mod place;
 mod record;
 pub mod recordings;
+mod room;
 pub mod spare;
 mod writer;
 
@@ -30,6 +31,7 @@ pub use pace::{Pace, disk_trouble, measure};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use record::fuzz;
 pub use record::{FORMAT, StoreRecord};
+pub use room::RoomKeeper;
 pub use writer::{RecordFile, StoreWriter};
 
 use crate::core::types::NodeId;

@@ -30,8 +30,8 @@ const BUCKETS: [f64; 12] =
 /// file is still there.
 const ROOM: u64 = 256 * 1024;
 
-/// How long a write may be under way before that is a trouble.
-const HANGS: Duration = Duration::from_secs(1);
+/// How long a write, or a question for the room, may be under way before that is a trouble.
+pub(super) const HANGS: Duration = Duration::from_secs(1);
 
 /// How durable writes go: the time that each of the latest took, and what is wrong with the present one.
 #[derive(Debug)]
