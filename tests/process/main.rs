@@ -10,6 +10,7 @@ mod cluster;
 mod control;
 mod coroner;
 mod demo;
+mod disks;
 mod drain;
 mod flight;
 mod freeze;

@@ -25,14 +25,14 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins to ask these nodes, each from within its namespace.
+    /// Begins to ask these nodes, each from within its namespace if it has one.
     pub fn of(nodes: &[Node]) -> Recorder {
         let (claims, stop) = (Arc::<Mutex<Claims>>::default(), Arc::<AtomicBool>::default());
         let watch = |node: &Node| {
             let (name, admin, home) = (node.name.clone(), node.admin, node.home.clone());
             let (claims, stop) = (claims.clone(), stop.clone());
             thread::spawn(move || {
-                enter(&home.expect("it has a namespace"));
+                home.iter().for_each(|home| enter(home));
                 while !stop.load(Ordering::Relaxed) {
                     let asked = Instant::now();
                     if let Some(epoch) = claimed(admin) {
