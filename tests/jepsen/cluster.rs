@@ -124,6 +124,7 @@ impl<'p> Cluster<'p> {
         for host in &mut self.hosts {
             host.thaw(false);
             host.make_writable(false);
+            host.go_on(false);
             for process in host.all() {
                 match process.ended() {
                     Ok(Some(end)) => {

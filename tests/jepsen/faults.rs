@@ -36,6 +36,15 @@ const ALL: &[(&str, usize, Deed)] = &[
         well(cluster, host)?.make_read_only(time);
         Some(format!("for {time:?}"))
     }),
+    ("disk that hangs", 3, |cluster, host| {
+        let time = cluster.time(100, 8000);
+        cluster.hosts[host].hang_disk(time)?;
+        Some(format!("for {time:?}"))
+    }),
+    ("sync that fails", 2, |cluster, host| {
+        cluster.hosts[host].fail_sync()?;
+        Some(String::new())
+    }),
     ("cut", 4, |cluster, host| cut(cluster, |cluster| cluster.network.plug(host + 1, false))),
     ("cut outwards", 2, |cluster, host| cut_ways(cluster, host, |own, other| (own, other))),
     ("cut inwards", 2, |cluster, host| cut_ways(cluster, host, |own, other| (other, own))),
@@ -162,15 +171,15 @@ fn freeze_whole(cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
 }
 
 fn power_off(cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
-    let down = cluster.time(1, 3000);
-    well(cluster, host)?.power_off(down);
+    let (down, seed) = (cluster.time(1, 3000), cluster.random.draw());
+    well(cluster, host)?.power_off(down, seed);
     Some(format!("for {down:?}"))
 }
 
 fn power_off_all(cluster: &mut Cluster<'_>, _host: usize) -> Option<String> {
     for at in 0..cluster.hosts.len() {
-        let down = cluster.time(1, 1500);
-        cluster.hosts[at].power_off(down);
+        let (down, seed) = (cluster.time(1, 1500), cluster.random.draw());
+        cluster.hosts[at].power_off(down, seed);
     }
     Some("and all others".to_owned())
 }

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use electd::core::random::Random;
+use lossy::{Disk, Hang};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config;
@@ -61,6 +62,9 @@ pub struct Host {
     frozen: Option<Frozen>,
     /// Until when its state folder cannot be written, if it cannot be now.
     read_only: Option<Instant>,
+    /// The disk that has its state folder, which loses what was not synced; and until when it hangs, if it does.
+    disk: Option<Disk>,
+    hangs: Option<Instant>,
     /// When the whole host was frozen.
     pub excepted: Vec<(u64, u64)>,
 }
@@ -78,9 +82,11 @@ impl Host {
                 let own = config::program(number);
                 (Process::new(format!("program of {name}"), &[]), own)
             }),
+            disk: plan.lossy.then(|| mount_disk(&folder.join("data").join(&name))).flatten(),
             name,
             frozen: None,
             read_only: None,
+            hangs: None,
             excepted: Vec::new(),
         }
     }
@@ -204,6 +210,28 @@ impl Host {
         }
     }
 
+    /// Its disk writes nothing for a while, and then goes on with all that waits. None if it is a usual one.
+    pub fn hang_disk(&mut self, time: Duration) -> Option<()> {
+        self.disk.as_ref()?.hang(Some(Hang::Writes));
+        self.hangs = Some(Instant::now() + time);
+        Some(())
+    }
+
+    /// Its disk goes on, if the time is over or `anyway`.
+    pub fn go_on(&mut self, anyway: bool) {
+        if self.hangs.take_if(|until| anyway || *until <= Instant::now()).is_some() {
+            self.disk.iter().for_each(|disk| disk.hang(None));
+        }
+    }
+
+    /// The next sync fails, and what it was to write is lost. None if its disk is a usual one.
+    pub fn fail_sync(&mut self) -> Option<()> {
+        self.disk.as_ref()?.fail_next_sync();
+        self.execs.iter_mut().for_each(|exec| exec.expect(CANNOT_BEGIN));
+        self.node.expect(CANNOT_WRITE);
+        Some(())
+    }
+
     /// Removes the sockets in the state folder, as a cleaner of old files does.
     pub fn remove_sockets(&self) -> usize {
         let entries = fs::read_dir(self.state()).into_iter().flatten().flatten();
@@ -274,14 +302,17 @@ impl Host {
         }
     }
 
-    /// The power of this host fails: nothing that runs there does anything more.
-    pub fn power_off(&mut self, down: Duration) {
+    /// The power of this host fails: nothing that runs there does anything more. Of what its disk has not synced this seed
+    /// says what is left.
+    pub fn power_off(&mut self, down: Duration, seed: u64) {
         let pids = self.stop_all();
         for process in self.all().filter(|process| process.pid().is_some()) {
             process.kill(down);
         }
         signal(&pids, Signal::KILL);
         self.thaw(true);
+        self.go_on(true); // a disk without power waits for nothing
+        self.disk.iter().for_each(|disk| disk.power_failure(seed));
     }
 
     /// Lets go on what is frozen, if its time is over or `anyway`.
@@ -292,6 +323,12 @@ impl Host {
             self.excepted.extend(frozen.whole.map(|begin| (begin, now())));
         }
     }
+}
+
+/// Mounts a disk at this folder. None where this process may not; then the state is on a usual one.
+fn mount_disk(state: &Path) -> Option<Disk> {
+    fs::create_dir_all(state).expect("a folder can be made");
+    Disk::mount(state).ok()
 }
 
 /// Its output goes there.

@@ -37,6 +37,8 @@ pub struct Plan {
     /// Whether `exec` starts its command again; otherwise this program starts `exec` again.
     pub restarts: bool,
     pub stop_after: Duration,
+    /// Whether the state of each node is on a disk that loses what was not synced, where such a one can be mounted.
+    pub lossy: bool,
     /// How often faults and a heal follow each other.
     pub phases: u32,
 }
@@ -72,6 +74,7 @@ impl Plan {
             stop_after: Duration::from_millis(100 + pick(900)),
             phases: 2,
             apart: execs > 0 && pick(3) == 0,
+            lossy: pick(2) == 0,
         }
     }
 
@@ -128,9 +131,10 @@ impl fmt::Display for Plan {
         let restarts = self.restarts && (execs > 0 || self.majority);
         let restart = if restarts { " --restart always" } else { "" };
         let locks = if self.majority { ", 30 locks" } else { "" };
+        let disks = if self.lossy { ", disks that lose what was not synced" } else { "" };
         write!(
             to,
-            "{}, {quorum}, {} voters, {tls}, preempt {}, failure {:?}, jobs by {run}{execs} exec{apart}{restart}{locks}",
+            "{}, {quorum}, {} voters, {tls}, preempt {}, failure {:?}, jobs by {run}{execs} exec{apart}{restart}{locks}{disks}",
             self.algorithm.name(),
             self.voters,
             self.preempt,

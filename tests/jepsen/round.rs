@@ -77,6 +77,7 @@ fn heal(cluster: &mut Cluster<'_>) {
     for host in &mut cluster.hosts {
         host.thaw(true);
         host.make_writable(true);
+        host.go_on(true);
         for process in host.all() {
             process.stay_down(Duration::ZERO);
         }
