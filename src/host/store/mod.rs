@@ -162,11 +162,12 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Leaves this process's id in a lock file, unless there is something in it that electd never wrote.
+/// Leaves this process's id in a lock file, unless there is something in it that electd never wrote. That id needs no sync:
+/// after a power failure zeros may be in its place, as the length of a file may survive its content.
 fn sign(lock: &mut File) -> io::Result<()> {
     let content = file::read(lock)?;
-    let written =
-        |bytes: &[u8]| bytes.is_ascii() && bytes.trim_ascii().iter().all(u8::is_ascii_digit);
+    let may_be_ours = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_whitespace() || *byte == 0;
+    let written = |bytes: &[u8]| bytes.iter().all(may_be_ours);
     if !content.is_some_and(|bytes| bytes.len() <= LOCK_LENGTH && written(&bytes)) {
         let what = format!("its file \"{LOCK}\" holds something else than the id of a process");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));

@@ -183,6 +183,10 @@ fn a_lock_is_not_signed_over_what_electd_never_wrote() {
     fs::remove_file(&lock).unwrap();
     fs::write(&lock, "1".repeat(33)).unwrap();
     assert!(Store::open(dir.path(), id(1)).is_err(), "that is no id");
+    for left_by_a_power_failure in ["", "\0\0\0\0\0", "12\0\0\0\n"] {
+        fs::write(&lock, left_by_a_power_failure).unwrap();
+        assert!(Store::open(dir.path(), id(1)).is_ok(), "{left_by_a_power_failure:?}");
+    }
     fs::write(&lock, "1".repeat(32)).unwrap(); // longer than any id of a process
     let (store, _) = Store::open(dir.path(), id(1)).unwrap();
     assert_eq!(fs::read_to_string(&lock).unwrap(), format!("{}\n", std::process::id()));

@@ -45,22 +45,22 @@ fn a_sync_that_fails_once_takes_nothing_with_it_that_was_stored_later() {
         // Of the file, of its folder, and the same of the next record.
         let Some(scene) = Scene::start(3) else { return };
         let before = scene.agree_on(3);
-        scene.disk(1).fail_sync_after(good);
-        scene.node(3).kill_9();
-        let epoch = scene.agree_on(2);
-        assert!(epoch > before, "epoch {epoch} after {before}");
-        if good > 1 {
-            // There may have been one record to write.
-            scene.node(3).start();
-            scene.agree_on(3);
+        let (mut epoch, mut tries) = (before, 0);
+        // Another file may take the failure, such as the history.
+        while !scene.node(1).log().contains("ERROR node-1: the state file") {
+            assert!(tries < 20, "no sync of the state fails: {}", scene.node(1).log());
+            tries += 1;
+            scene.disk(1).fail_sync_after(good);
             scene.node(3).kill_9();
+            scene.agree_on(2);
+            scene.node(3).start();
+            epoch = scene.agree_on(3);
+            assert!(epoch > before, "epoch {epoch} after {before}");
         }
-        let epoch = scene.agree_on(2);
-        scene.node(1).until_logged(&["ERROR", "state file", "Input/output error"]);
         scene.node(1).until_logged(&["the state file can be written again"]);
         keeps(&scene, 1, epoch);
         scene.node(1).start();
-        scene.agree_on(2);
+        scene.agree_on(3);
     }
 }
 

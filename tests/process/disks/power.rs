@@ -35,7 +35,7 @@ fn whatever_loses_its_power_no_two_lead_and_each_starts_again(algorithm: Algorit
 }
 
 fn however_often_power_fails_no_two_lead_and_each_starts_again(algorithm: AlgorithmKind) {
-    fail_power(algorithm, 5, 60);
+    fail_power(algorithm, 5, 30);
 }
 
 /// What makes members elect.
