@@ -11,8 +11,8 @@
 //! one, `FAILOVER_TLS=only` measures TLS beside plain connections and, if asked for, the large cluster over TLS, and nothing
 //! else, `FAILOVER_TLS=no` leaves TLS out, and `FAILOVER_ELECTD=PATH` measures another build.
 //! `FAILOVER_BESIDE=PATH` measures nothing but this build beside others (their paths, with colons
-//! between), whose leaders are struck by turns, `FAILOVER_ONLY="SIGTERM bully majority"` only by such faults. Linux only: it reads
-//! /proc.
+//! between), whose leaders are struck by turns, `FAILOVER_ONLY="SIGTERM bully majority"` only by such faults.
+//! `FAILOVER_SYNC=50` has each sync take as many milliseconds, on a disk for tests. Linux only: it reads /proc.
 
 mod calm;
 mod cluster;
@@ -63,7 +63,8 @@ fn main() {
     }
     let runs = setting("FAILOVER_RUNS", 30);
     let large = setting("FAILOVER_LARGE", 0);
-    let scratch = Scratch::new();
+    let sync = Duration::from_millis(setting("FAILOVER_SYNC", 0) as u64);
+    let scratch = Scratch::new(sync);
     let mut report = Report::default();
     let mut random = Random::new(u64::from(std::process::id()));
     if let Some(others) = env::var_os("FAILOVER_BESIDE") {
@@ -184,15 +185,20 @@ fn measure_tls(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut
 
 /// Failovers of clusters whose voters are bound to their leader.
 fn measure_majority(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
+    let only = env::var("FAILOVER_ONLY").unwrap_or_default();
     for size in [3, 5, 9] {
         let folder = scratch.folder(&format!("majority-{size}"));
         let cluster = Cluster::start(folder, size, BULLY, Quorum::Majority);
         let mut run = Run::new(cluster, random.draw());
         run.disk = Some(Disk::new(&scratch.folder(&format!("disk-{size}"))));
-        for fault in [Fault::Kill, Fault::Segfault, Fault::Abort, Fault::OutOfMemory] {
-            run.measure(fault, runs, report);
+        for fault in
+            [Fault::Kill, Fault::KillWithoutDisk, Fault::Segfault, Fault::Abort, Fault::OutOfMemory]
+        {
+            if fault.name().contains(&only) {
+                run.measure(fault, runs, report);
+            }
         }
-        if size < 9 {
+        if size < 9 && only.is_empty() {
             run.measure(Fault::Terminate, runs, report);
             run.measure(Fault::Freeze, runs.div_ceil(3), report);
         }

@@ -2,12 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The folder that holds all that is written here.
-pub struct Scratch(PathBuf);
+use lossy::Disk;
+
+/// The folder that holds all that is written here, and what is mounted there.
+pub struct Scratch(PathBuf, Option<Disk>);
 
 impl Scratch {
-    pub fn new() -> Scratch {
+    /// Each sync in it takes this long, if that is not zero: on a disk for tests, as root.
+    pub fn new(sync: Duration) -> Scratch {
         let name = format!("failover-{}", std::process::id());
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(&path).expect("a scratch folder can be made");
@@ -17,7 +21,10 @@ impl Scratch {
             std::process::exit(130); // the kernel ends the children with this process
         })
         .expect("Ctrl-C can be handled");
-        Scratch(path)
+        let disk =
+            (!sync.is_zero()).then(|| Disk::mount(&path).expect("a disk for tests can be mounted"));
+        disk.iter().for_each(|disk| disk.slow(sync));
+        Scratch(path, disk)
     }
 
     /// A new folder in it.
@@ -30,6 +37,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        drop(self.1.take());
         remove(&self.0);
     }
 }
