@@ -29,6 +29,7 @@ use crate::trace::record::Record;
 pub use super::answer::ClientError;
 pub(crate) use super::exchange::host_of;
 pub use super::order::Order;
+use super::order::WaitsFor;
 #[cfg_attr(not(feature = "cli"), expect(unused_imports))]
 pub(crate) use super::order::how_long;
 
@@ -36,6 +37,8 @@ const CONNECT: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(2);
 /// A node carries a command out in up to two seconds, and then still has to answer.
 const COMMAND_ANSWER: Duration = Duration::from_secs(4);
+/// A leader changes the members once promises by the last list are over: four times `failure` at most, and that is seldom above 10 s.
+const CHANGE_ANSWER: Duration = Duration::from_secs(60);
 /// A leader that hands over first ends its job; a node waits 5 min for that.
 const HANDOVER_ANSWER: Duration = Duration::from_secs(310);
 /// A node gives a sign of life of its events every 15 s.
@@ -303,8 +306,8 @@ impl Client {
     /// # Errors
     /// If nobody answers there, or the node refuses.
     pub fn command(&self, to: Recipient<'_>, order: &Order) -> Result<Achieved, ClientError> {
-        let Order { method, path, body, ends_leadership } = order;
-        let (timeout, silence) = answer_timeout(*ends_leadership);
+        let Order { method, path, body, waits } = order;
+        let (timeout, silence) = answer_timeout(*waits);
         let headers = format!(
             "Connection: close\r\n{}{}Content-Type: application/json\r\nContent-Length: {}\r\n",
             self.authorization(to.address)?,
@@ -367,8 +370,12 @@ fn question(address: &str, method: &str, path: &str, headers: &str, body: &str) 
 }
 
 /// How long the answer to a command may take, and what it means that none comes.
-fn answer_timeout(ends_leadership: bool) -> (Duration, &'static str) {
-    if ends_leadership { (HANDOVER_ANSWER, STILL_WAITS) } else { (COMMAND_ANSWER, UNKNOWN) }
+fn answer_timeout(waits: WaitsFor) -> (Duration, &'static str) {
+    match waits {
+        WaitsFor::Leader => (COMMAND_ANSWER, UNKNOWN),
+        WaitsFor::Promises => (CHANGE_ANSWER, UNKNOWN),
+        WaitsFor::Job => (HANDOVER_ANSWER, STILL_WAITS),
+    }
 }
 
 #[cfg(test)]

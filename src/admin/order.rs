@@ -25,7 +25,18 @@ pub struct Order {
     pub(super) method: &'static str,
     pub(super) path: String,
     pub(super) body: String,
-    pub(super) ends_leadership: bool,
+    pub(super) waits: WaitsFor,
+}
+
+/// What a command may have to wait for before it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitsFor {
+    /// Nothing but the leader.
+    Leader,
+    /// The end of promises by the last list of the members.
+    Promises,
+    /// The end of a job.
+    Job,
 }
 
 impl Order {
@@ -33,19 +44,25 @@ impl Order {
     #[must_use]
     pub fn post(path: &str, body: &Value) -> Order {
         let (path, body) = (path.to_owned(), body.to_string());
-        Order { method: "POST", path, body, ends_leadership: false }
+        Order { method: "POST", path, body, waits: WaitsFor::Leader }
     }
 
     /// `DELETE` of this path.
     #[must_use]
     pub fn delete(path: String) -> Order {
-        Order { method: "DELETE", path, body: String::new(), ends_leadership: false }
+        Order { method: "DELETE", path, body: String::new(), waits: WaitsFor::Leader }
     }
 
     /// The same, which may end a leadership: then the client waits until the leader's job has ended.
     #[must_use]
     pub fn ending_a_leadership(self) -> Order {
-        Order { ends_leadership: true, ..self }
+        Order { waits: WaitsFor::Job, ..self }
+    }
+
+    /// The same, which changes the members: the leader may have to wait until what voters promised by the last list has ended.
+    #[must_use]
+    pub fn changing_members(self) -> Order {
+        Order { waits: WaitsFor::Promises, ..self }
     }
 }
 
@@ -75,11 +92,12 @@ mod tests {
         let pause = Order::post("pause", &json!({ "for": "1h" }));
         let parts = |order: &Order| (order.method, order.path.clone(), order.body.clone());
         let expected = ("POST", "pause".to_owned(), r#"{"for":"1h"}"#.to_owned());
-        assert_eq!((parts(&pause), pause.ends_leadership), (expected, false));
+        assert_eq!((parts(&pause), pause.waits), (expected, WaitsFor::Leader));
         let end = Order::delete("switchover".to_owned());
         let expected = ("DELETE", "switchover".to_owned(), String::new());
-        assert_eq!((parts(&end), end.ends_leadership), (expected, false));
-        assert!(end.ending_a_leadership().ends_leadership);
+        assert_eq!((parts(&end), end.waits), (expected, WaitsFor::Leader));
+        assert_eq!(end.clone().changing_members().waits, WaitsFor::Promises);
+        assert_eq!(end.ending_a_leadership().waits, WaitsFor::Job);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct NodeArgs {
     admin: Option<String>,
 
     /// How long to wait for a connection, and for an answer, such as 10s. Without it: 1 s and 2 s; 4 s for the answer
-    /// to a command, and 310 s to one that may end a leadership, as the leader's job ends first.
+    /// to a command, 60 s to one that changes the members, and 310 s to one that may end a leadership, as the leader's job ends first.
     #[arg(long, value_name = "TIME", value_parser = time_to_wait)]
     timeout: Option<Duration>,
 }

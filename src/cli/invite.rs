@@ -305,7 +305,8 @@ impl Inviting {
         let Ok((client, asked)) = self.asked() else { return };
         let flags = ClusterFlags::of_command(Some(&self.config.file));
         if !members(&asked).iter().any(|known| known.id == *id)
-            && let Err(error) = give(&client, &asked, &Order::post("members", &entry), &flags)
+            && let Err(error) =
+                give(&client, &asked, &Order::post("members", &entry).changing_members(), &flags)
         {
             return self.guests.note(name, error.message);
         }

@@ -172,7 +172,7 @@ impl Add {
         let (result, id) = match present {
             Some(member) => (format!("{} is a member already", self.name), member.id.clone()),
             None => {
-                let post = Order::post("members", &entry);
+                let post = Order::post("members", &entry).changing_members();
                 let done = give(&client, &asked, &post, &self.order.flags())?;
                 (done.result, done.id.unwrap_or_default())
             }

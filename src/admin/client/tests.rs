@@ -58,10 +58,12 @@ fn the_token_is_shown_over_tcp_alone() {
 fn a_client_waits_for_longer_than_the_node_that_it_asks() {
     use crate::admin::limits;
 
-    assert!(answer_timeout(false).0 > limits::COMMAND && SILENCE > limits::BEAT);
-    assert!(answer_timeout(true).0 > Duration::from_secs(5 * 60) + limits::COMMAND);
-    assert_eq!(answer_timeout(false), (Duration::from_secs(4), UNKNOWN));
-    assert_eq!(answer_timeout(true), (Duration::from_secs(310), STILL_WAITS));
+    assert!(answer_timeout(WaitsFor::Leader).0 > limits::COMMAND && SILENCE > limits::BEAT);
+    assert!(answer_timeout(WaitsFor::Job).0 > Duration::from_secs(5 * 60) + limits::COMMAND);
+    let seconds = Duration::from_secs;
+    assert_eq!(answer_timeout(WaitsFor::Leader), (seconds(4), UNKNOWN));
+    assert_eq!(answer_timeout(WaitsFor::Promises), (seconds(60), UNKNOWN));
+    assert_eq!(answer_timeout(WaitsFor::Job), (seconds(310), STILL_WAITS));
     assert!(limits::MEMBER * 2 <= limits::WAIT, "one that waits for an election gets it");
 }
 

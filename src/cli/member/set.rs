@@ -60,7 +60,8 @@ impl Set {
             let result = "nothing to change: the members have the names and addresses of the file";
             return self.tell(result);
         }
-        let order = Order::post("entries", &json!({ "members": entries, "force": self.force }));
+        let order = Order::post("entries", &json!({ "members": entries, "force": self.force }))
+            .changing_members();
         self.tell(&give(&client, &asked, &order, &self.order.flags())?.result)
     }
 
