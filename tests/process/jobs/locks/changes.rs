@@ -1,5 +1,8 @@
 //! Locks while the cluster changes below them: its voters, and the links between its members.
 
+use std::env;
+use std::path::PathBuf;
+
 use electd::core::settings::AlgorithmKind;
 use story::story;
 
@@ -81,5 +84,41 @@ fn a_holder_that_the_coordinator_cannot_reach_keeps_its_lock_and_the_others_move
         cluster.network().heal();
     }
     assert_eq!(locks.run(None)[0], kept);
+    locks.lines.iter().for_each(|lines| _ = lines.assert_never_two());
+}
+
+/// `ELECTD_OLD=PATH` upgrades from that build of electd, as in `upgrade`.
+///
+/// Claim: upgrade.
+#[story]
+#[ignore = "long"]
+fn an_upgrade_host_by_host_and_the_way_back_move_the_locks_of_that_host_alone() {
+    let old = env::var_os("ELECTD_OLD").map(PathBuf::from);
+    let locks = Locks::of(Cluster::prepare(3, with_majority));
+    let cluster = &locks.cluster;
+    for node in cluster.nodes() {
+        node.build.replace(old.clone());
+        node.start();
+    }
+    cluster.agree();
+    (1..=3).for_each(|number| locks.attach(number));
+    let mut runs = locks.run(None);
+    for build in [None, old] {
+        for (number, node) in (1..).zip(cluster.nodes()) {
+            node.stop_term();
+            assert_eq!(node.exit_code(), 0, "{}", node.log_tail(10));
+            let next = locks.run(Some(number));
+            for (before, after) in runs.iter().zip(&next) {
+                let was_there = before.node == node.name;
+                assert_eq!(before != after, was_there, "{before:?} and {after:?}");
+                assert!(before.epoch <= after.epoch, "{before:?} and {after:?}");
+            }
+            node.build.replace(build.clone());
+            node.start();
+            locks.attach(number);
+            cluster.agree();
+            runs = next;
+        }
+    }
     locks.lines.iter().for_each(|lines| _ = lines.assert_never_two());
 }
