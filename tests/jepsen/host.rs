@@ -232,8 +232,12 @@ impl Host {
         Some(())
     }
 
-    /// Removes the sockets in the state folder, as a cleaner of old files does.
+    /// Removes the sockets in the state folder, as a cleaner of old files does. Not while the disk hangs: we would wait for
+    /// what we alone can end.
     pub fn remove_sockets(&self) -> usize {
+        if self.hangs.is_some() {
+            return 0;
+        }
         let entries = fs::read_dir(self.state()).into_iter().flatten().flatten();
         let sockets = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()));
         sockets.filter(|entry| fs::remove_file(entry.path()).is_ok()).count()
