@@ -40,6 +40,9 @@ pub enum Hang {
     All,
 }
 
+/// A call that hangs for longer fails: whoever mounted the disk may wait for it, and could never end that.
+const LONGEST_HANG: Duration = Duration::from_secs(300);
+
 /// The disk with its faults.
 #[derive(Debug)]
 pub struct State {
@@ -92,7 +95,9 @@ impl Shared {
             self.moved.wait_for(&mut state, slow);
         }
         while state.holds(call) && state.life == life {
-            self.moved.wait(&mut state);
+            if self.moved.wait_for(&mut state, LONGEST_HANG).timed_out() {
+                return Err(Errno::IO);
+            }
         }
         let refused = match state.refuses {
             _ if state.life != life => true,
