@@ -76,9 +76,10 @@ fn realtime(advice: &Advice<'_>) -> String {
         None if advice.config.realtime => "The nodes run in real time (`realtime`).\n".to_owned(),
         None => String::new(),
         Some(WakeUps { ordinary, realtime: Ok(urgent) }) => format!(
-            "On this host, for 3 s, an ordinary thread woke up {}, and one in real time {}: \"realtime\": true.\n",
+            "On this host, for 3 s, an ordinary thread woke up {}, and one in real time {}: \"realtime\": true would change {} here.\n",
             within(*ordinary),
-            within(*urgent)
+            within(*urgent),
+            if *urgent <= *ordinary / 2 { "much" } else { "little" }
         ),
         Some(WakeUps { ordinary, realtime: Err(why) }) => format!(
             "On this host, for 3 s, an ordinary thread woke up {}; one in real time was not measured: {why}.\n",
