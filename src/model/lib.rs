@@ -5,7 +5,6 @@
 //! alone.
 
 use electd_election::core;
-#[cfg(test)]
 use electd_record::flight;
 #[cfg(test)]
 use electd_record::recorder;

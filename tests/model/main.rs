@@ -1,6 +1,7 @@
 //! The core in simulated worlds: exact counts, random schedules, all courses up to a bound, and rules
 //! that are broken on purpose. See tests/README.md.
 
+mod behaviours;
 mod crashed;
 mod exhaustive;
 mod failovers;

@@ -74,7 +74,7 @@ use leadership::{ending, tally, voting};
 use membership::{MemberList, change, replication};
 use message::View;
 use planted::Fault;
-use restart::Restored;
+use restart::{Restored, Started};
 use settings::{PowerOn, Preempt, Settings};
 use state::State;
 use timer::Timer;
@@ -205,6 +205,11 @@ impl Core {
     /// The settings that this member started with, with the present timings.
     pub fn settings(&self) -> &Settings {
         &self.state.settings
+    }
+
+    /// What the start of this life found and wrote.
+    pub fn started(&self) -> &Started {
+        &self.state.started
     }
 
     pub fn members(&self) -> &Arc<MemberList> {

@@ -14,7 +14,7 @@ use super::durable::{Durable, VoterRecord, first_reserve};
 use super::membership::{ListVersion, Member, MemberList};
 use super::planted::Fault;
 use super::settings::{Quorum, Settings};
-use super::types::{Epoch, Incarnation, NodeId, Pause, Task};
+use super::types::{Epoch, Incarnation, NodeId, Pause, Task, Time};
 
 /// What an earlier incarnation of this member left on its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -34,6 +34,30 @@ pub struct Restored {
     pub floor: Epoch,
     /// The voter's record of an earlier incarnation: this one waits until its promises have expired.
     pub vote: Option<VoterRecord>,
+}
+
+/// What a start read and made durable, for whoever judges a recording of this life: nothing in the core reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Started {
+    pub at: Time,
+    /// The voter's record that the start found; none in an empty store.
+    pub found: Option<VoterRecord>,
+    /// The reserve of that record.
+    pub floor: Epoch,
+    /// The epoch of that record, and its leader.
+    pub epoch: Epoch,
+    pub leader: Option<NodeId>,
+    /// What the start made durable.
+    pub wrote: Option<VoterRecord>,
+    pub reserved: Epoch,
+}
+
+impl Restored {
+    /// The same, of a start at this time.
+    pub(super) fn started(&self, at: Time) -> Started {
+        let Durable { epoch, leader, vote: wrote, reserved, .. } = self.record;
+        Started { at, found: self.vote, floor: self.floor, epoch, leader, wrote, reserved }
+    }
 }
 
 /// Why no process may start.

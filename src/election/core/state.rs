@@ -21,7 +21,7 @@ use super::message::View;
 use super::outbox::Outbox;
 use super::phase::Phase;
 use super::planted::Fault;
-use super::restart::Restored;
+use super::restart::{Restored, Started};
 use super::settings::{PowerOn, Preempt, Quorum, Settings};
 use super::timer::TimerTable;
 use super::types::{Epoch, NodeId, Rank, Role, Time};
@@ -30,6 +30,8 @@ use super::types::{Epoch, NodeId, Rank, Role, Time};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct State {
     pub(super) settings: Arc<Settings>,
+    /// What its start found.
+    pub(super) started: Started,
     /// The member list, who has stored it, and whether the cluster is paused.
     pub(super) membership: Membership,
     /// The phase, and the state that belongs to it.
@@ -54,6 +56,7 @@ pub struct State {
 impl State {
     /// A member that starts now. The contents of its last record go to the machines that own them.
     pub(super) fn new(now: Time, settings: Settings, restored: Restored, seed: u64) -> State {
+        let started = restored.started(now);
         let Restored { incarnation, record, floor, vote } = restored;
         let Durable { epoch, reserved, leader, members, task, met, drain, pause, .. } = record;
         let led = leader.map(|candidate| Vote { epoch, candidate });
@@ -63,6 +66,7 @@ impl State {
         let round = if Fault::NoReserve.is_planted() { epoch } else { floor };
         let discovers = settings.power_on == PowerOn::Elect && !Fault::NoPowerOn.is_planted();
         let mut state = State {
+            started,
             course: Course::new(now, if discovers { now + settings.timing.failure } else { now }),
             epochs: Epochs::new(epoch, round, floor),
             membership: Membership::new(settings.id, members, pause),

@@ -1,5 +1,5 @@
-//! The flights of all processes of a run, as the nodes of a cluster record theirs. For tests alone: what a core did in
-//! the simulator, it does again in a replay.
+//! The flights of all processes of a run, as the nodes of a cluster record theirs, for tests: what a core did in the
+//! simulator, it does again in a replay, and it is a behaviour of the specification.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,18 +8,25 @@ use crate::core::types::Time;
 use crate::core::{Core, Input, Output};
 use crate::flight::tape::{Tape, Taped};
 
+/// The segments of one process.
+pub type Flight = Vec<Arc<Vec<u8>>>;
+
 /// The tapes of the processes, by the place of the node and the number of its start.
 #[derive(Debug, Default)]
-pub struct Flights(BTreeMap<(usize, u64), (Tape, Taped)>);
+pub(super) struct Flights(BTreeMap<(usize, u64), (Tape, Taped)>);
 
 impl Flights {
+    /// A process has started. Its tape begins before its first turn.
+    pub fn starts(&mut self, process: (usize, u64), core: &Core, now: Time) {
+        let taped = Taped::default();
+        self.0.insert(process, (Tape::new(core, now, &taped), taped));
+    }
+
     /// A process takes an input.
-    pub fn begin(&mut self, process: (usize, u64), core: &Core, now: Time, input: &Input) {
-        let (tape, taped) = self.0.entry(process).or_insert_with(|| {
-            let taped = Taped::default();
-            (Tape::new(core, now, &taped), taped)
-        });
-        tape.begin(now, input, taped);
+    pub fn begin(&mut self, process: (usize, u64), now: Time, input: &Input) {
+        if let Some((tape, taped)) = self.0.get_mut(&process) {
+            tape.begin(now, input, taped);
+        }
     }
 
     /// It has put this out.
@@ -31,11 +38,12 @@ impl Flights {
     }
 
     /// The segments of each process.
-    fn segments(&self) -> Vec<Vec<Arc<Vec<u8>>>> {
+    pub fn segments(&self) -> Vec<Flight> {
         self.0.values().map(|(_, taped)| taped.segments()).collect()
     }
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::core::settings::{AlgorithmKind, Quorum};
@@ -43,10 +51,10 @@ mod tests {
     use crate::sim::{FaultSet, Schedule};
 
     /// The flights of the processes of this run.
-    fn recorded(schedule: Schedule) -> Vec<Vec<Arc<Vec<u8>>>> {
-        let (world, what) = Schedule { trace: true, ..schedule }.live();
-        what.unwrap();
-        world.flights.unwrap().segments()
+    fn recorded(schedule: Schedule) -> Vec<Flight> {
+        let (flights, breach) = schedule.recorded();
+        assert_eq!(breach, None, "{schedule:?}");
+        flights
     }
 
     #[test]

@@ -28,7 +28,6 @@ mod events;
 mod experiment;
 mod failovers;
 mod faults;
-#[cfg(test)]
 mod flights;
 mod guards;
 mod half_open;
@@ -83,6 +82,7 @@ pub use crashes::Crashes;
 pub use deeds::Deed;
 pub use error::SimError;
 pub use experiment::{Elected, Experiment, ExperimentError, ExperimentOutcome, ObservedMember};
+pub use flights::Flight;
 pub use failovers::{ClusterEnd, Failovers};
 pub use periods::PeriodFigures;
 pub use play::{Play, PlayStep};

@@ -138,6 +138,10 @@ pub(super) fn start(world: &mut World, node: usize) {
     let restored = world.nodes[node].start(now, &mut world.random, coroners);
     let Some(restored) = restored else { return };
     world.questions.started(node);
+    let Node { core, incarnation, clock, .. } = &world.nodes[node];
+    if let Some((flights, core)) = world.flights.as_mut().zip(core.as_ref()) {
+        flights.starts((node, *incarnation), core, clock.local(now));
+    }
     let (local, disk) = (world.nodes[node].local(now), &world.nodes[node].disk);
     world.checker.starts([now, local], node, [epoch, kept], disk);
     if let Some(jobs) = &mut world.jobs {

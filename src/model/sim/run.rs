@@ -6,6 +6,7 @@ use super::coroners::SimulatedCoroners;
 use super::counters::Counter;
 use super::drive::Drive;
 use super::faults::inflict;
+use super::flights::{Flight, Flights};
 use super::jobs::Jobs;
 use super::members;
 use super::named;
@@ -77,6 +78,14 @@ impl Schedule {
     /// The world at the end of the schedule, and how long it took to settle.
     pub(super) fn live(self) -> (World, Result<Duration, String>) {
         self.live_in(|_| {})
+    }
+
+    /// The flights of all processes of this run, as the nodes of a cluster record theirs, and the breach, if there is one.
+    /// Runs whose faults stay have none.
+    #[must_use]
+    pub fn recorded(self) -> (Vec<Flight>, Option<String>) {
+        let (world, what) = self.live_in(|world| world.flights = Some(Flights::default()));
+        (world.flights.map(|flights| flights.segments()).unwrap_or_default(), what.err())
     }
 
     /// The same, in a world that this has changed before.

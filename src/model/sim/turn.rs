@@ -27,16 +27,13 @@ impl World {
         if let Input::Dead(certificate) = &input {
             speech::hears_of_death(self, node, certificate);
         }
-        #[cfg(test)]
         let process = (node, self.nodes[node].incarnation);
         let Some(core) = &mut self.nodes[node].core else { return };
         let mut out = std::mem::take(&mut self.outputs);
-        #[cfg(test)]
-        self.flights.iter_mut().for_each(|flights| flights.begin(process, core, now, &input));
+        self.flights.iter_mut().for_each(|flights| flights.begin(process, now, &input));
         #[cfg(test)]
         self.records.iter_mut().for_each(|records| records.begin(process, core, now, &input));
         core.handle(now, input, &mut out);
-        #[cfg(test)]
         self.flights.iter_mut().for_each(|flights| flights.end(process, core, now, &out));
         #[cfg(test)]
         self.records.iter_mut().for_each(|records| records.end(process, core, now, &out));

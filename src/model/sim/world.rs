@@ -14,6 +14,7 @@ use super::counters::Faults;
 use super::counts::MessageCounts;
 use super::drawing::Drawing;
 use super::drops::Drops;
+use super::flights::Flights;
 use super::jobs::Jobs;
 use super::link_faults::LinkFaults;
 use super::links::SimulatedNetwork;
@@ -82,8 +83,8 @@ pub(super) struct World {
     pub lines: Vec<TraceLine>,
     /// The same as values, if it is drawn.
     pub drawing: Option<Drawing>,
-    #[cfg(test)]
-    pub flights: Option<super::flights::Flights>,
+    /// What the processes took and put out, if that is recorded.
+    pub flights: Option<Flights>,
     #[cfg(test)]
     pub records: Option<super::records::OwnRecords>,
 }
@@ -151,8 +152,7 @@ impl World {
             lines: Vec::new(),
             // A play tells its story by lines alone.
             drawing: (setup.detail == Some(Detail::All)).then(Drawing::default),
-            #[cfg(test)]
-            flights: (setup.detail == Some(Detail::All)).then(Default::default),
+            flights: None,
             #[cfg(test)]
             records: None,
             changes: false,

@@ -11,7 +11,7 @@ use crate::limits::plain_json;
 use crate::trace::record::Record;
 
 /// The layout of a flight. It grows with each change of what the core takes, puts out or knows.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 /// More than any recording takes.
 pub const LARGEST: u64 = 16 * 1024 * 1024;
@@ -128,14 +128,20 @@ impl Recording {
     /// # Errors
     /// If it is not what this version writes, although its checksum is right: another version of the same format.
     pub fn replay(&self) -> Result<Replayed, NoRecording> {
-        let unreadable = |why: String| {
-            let version = self.version.clone();
-            NoRecording::Unreadable { version, why }
-        };
+        replay(&self.segments()?).map_err(|error: Unreadable| self.unreadable(&error))
+    }
+
+    /// The segments of the flight.
+    ///
+    /// # Errors
+    /// If they are not what this version writes.
+    pub fn segments(&self) -> Result<Vec<Vec<u8>>, NoRecording> {
         let segments = self.flight.iter().map(|segment| BASE64_STANDARD.decode(segment));
-        let segments = segments.collect::<Result<Vec<_>, _>>();
-        let segments = segments.map_err(|error| unreadable(error.to_string()))?;
-        replay(&segments).map_err(|error: Unreadable| unreadable(error.to_string()))
+        segments.collect::<Result<Vec<_>, _>>().map_err(|error| self.unreadable(&error))
+    }
+
+    fn unreadable(&self, why: &impl ToString) -> NoRecording {
+        NoRecording::Unreadable { version: self.version.clone(), why: why.to_string() }
     }
 }
 

@@ -17,8 +17,8 @@ pub const SEGMENT: usize = 384 * 1024;
 /// A segment ends with the turn by which it has so many bytes. The rest is for a turn that is longer than most.
 const FULL: usize = SEGMENT - 64 * 1024;
 
-/// How many segments are kept, the present one included.
-const SEGMENTS: usize = 5;
+/// How many segments are kept, the present one included: a flight of fewer has all turns.
+pub const SEGMENTS: usize = 5;
 
 /// The segments that are kept, for the election thread and for readers.
 ///
