@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("config", &["limits", "tls"]),
     ("trace", &["core"]),
     ("flight", &["trace", "limits"]),
+    ("behaviour", &["flight"]),
     ("recorder", &["trace"]),
     ("delays", &["core"]),
     ("sim", &["trace", "flight", "recorder"]),

@@ -105,17 +105,13 @@ impl LifeJudge<'_, '_> {
     fn takes(&mut self, now: Time, input: &Input, outputs: &[Output]) {
         match input {
             Input::Hello { connection, hello, .. } => {
-                let welcomes = |output: &Output| {
-                    matches!(output, Output::Welcome { connection: to, .. } if to == connection)
-                };
+                let welcomes = |output: &Output| matches!(output, Output::Welcome { connection: to, .. } if to == connection);
                 if outputs.iter().any(welcomes) {
                     self.meets(hello);
                 }
             }
             Input::Welcomed { peer, welcome } => {
-                let refuses = |output: &Output| {
-                    matches!(output, Output::Note(Note::Refused { peer: of, .. }) if of == peer)
-                };
+                let refuses = |output: &Output| matches!(output, Output::Note(Note::Refused { peer: of, .. }) if of == peer);
                 if !outputs.iter().any(refuses) {
                     self.meets(welcome);
                 }
@@ -155,8 +151,11 @@ impl LifeJudge<'_, '_> {
 
     fn hears(&mut self, from: NodeId, envelope: &Envelope, now: Time) {
         let by = (from, envelope.incarnation);
-        let told = |number, epoch: crate::core::types::Epoch| {
-            Told { by, to: self.me, epoch: epoch.0, number }
+        let told = |number, epoch: crate::core::types::Epoch| Told {
+            by,
+            to: self.me,
+            epoch: epoch.0,
+            number,
         };
         match &envelope.message {
             Message::VoteRequest { number, epoch, lease, list } => {
@@ -178,7 +177,9 @@ impl LifeJudge<'_, '_> {
                     self.account.counted_votes.entry(told).or_insert(self.turn);
                 }
             }
-            Message::Acknowledge { incarnation, number, epoch, .. } if *incarnation == self.me.1 => {
+            Message::Acknowledge { incarnation, number, epoch, .. }
+                if *incarnation == self.me.1 =>
+            {
                 let told = told(*number, *epoch);
                 if self.leader.gets_acknowledged(from, *number, *epoch) {
                     self.account.counted_acknowledged.entry(told).or_insert(self.turn);

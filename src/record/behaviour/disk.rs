@@ -80,11 +80,16 @@ impl Disk {
         }
         let against = |before: &Vote| match vote.voted {
             None => true,
-            Some(vote) => vote.epoch < before.epoch || vote.epoch == before.epoch && vote != *before,
+            Some(vote) => {
+                vote.epoch < before.epoch || vote.epoch == before.epoch && vote != *before
+            }
         };
         if let Some(before) = self.voted.filter(against) {
             let epoch = before.epoch;
-            return Breach::of(Action::Write, format!("the vote of epoch {epoch} is replaced (Q1)"));
+            return Breach::of(
+                Action::Write,
+                format!("the vote of epoch {epoch} is replaced (Q1)"),
+            );
         }
         self.voted = vote.voted;
         Ok(vote.voted)

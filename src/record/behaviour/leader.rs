@@ -106,7 +106,8 @@ impl<'a> Leader<'a> {
         }
         let elects = |list: &Arc<MemberList>| now < until(&votes, list);
         let alone = |list: &Arc<MemberList>| majority(list) == 1 && own.is_ok();
-        let unknown = !self.start.is_whole && !self.asked.values().any(|asked| asked.epoch == epoch);
+        let unknown =
+            !self.start.is_whole && !self.asked.values().any(|asked| asked.epoch == epoch);
         let elected = lists.iter().any(|list| elects(list) || alone(list));
         if !elected && !unknown {
             let why = own.err().map_or(String::new(), |why| format!("; of itself: {why}"));
@@ -175,9 +176,10 @@ impl<'a> Leader<'a> {
         term.map(|term| term.counts(by, number)).is_some()
     }
 
-    /// Whether its lease is over: then it must not lead after this turn.
+    /// Whether its lease is over: then it must not lead after this turn. A lone voter says nothing by which to know that.
     pub fn is_over(&self, now: Time) -> bool {
-        self.term.as_ref().is_some_and(|term| now >= term.until(&self.list))
+        let others_count = majority(&self.list) > 1;
+        others_count && self.term.as_ref().is_some_and(|term| now >= term.until(&self.list))
     }
 
     /// It says that it leads no more.
@@ -186,7 +188,10 @@ impl<'a> Leader<'a> {
             return Breach::of(Action::Release, format!("it leads on in epoch {epoch} (H8)"));
         }
         if self.job_runs && self.led.contains(&epoch) {
-            return Breach::of(Action::Release, format!("its job of epoch {epoch} runs (H11, H12)"));
+            return Breach::of(
+                Action::Release,
+                format!("its job of epoch {epoch} runs (H11, H12)"),
+            );
         }
         self.released.insert(epoch);
         Ok(())

@@ -66,7 +66,13 @@ impl Promises {
 
     /// `TakeCertificate`: the promise to this life is over, if the secret has the hash that this life told; and none to a
     /// later life. Where the recording lacks the hello, the certificate may be genuine.
-    pub fn bury(&mut self, certificate: &DeathCertificate, cluster: &str, is_whole: bool, now: Time) {
+    pub fn bury(
+        &mut self,
+        certificate: &DeathCertificate,
+        cluster: &str,
+        is_whole: bool,
+        now: Time,
+    ) {
         let life = (certificate.member, certificate.incarnation);
         let genuine = match self.hashes.get(&life) {
             Some(told) => told.contains(&certificate.hash(cluster)),

@@ -61,7 +61,8 @@ fn follows(before: &Account<'_>, after: &Account<'_>) -> Result<(), Refused> {
     let Some(found) = start.started.found.filter(|found| found.informed) else { return Ok(()) };
     let next = before.life.start.incarnation.next() == start.incarnation;
     if next && found.promised < before.made {
-        let why = format!("the disk knows of {:?} and not of {:?} (Q4)", found.promised, before.made);
+        let why =
+            format!("the disk knows of {:?} and not of {:?} (Q4)", found.promised, before.made);
         return Err(after.refused(0, Breach { action: Action::Crash, why }));
     }
     let last = before.votes.iter().map(|vote| vote.epoch).max();

@@ -106,7 +106,14 @@ impl<'a> Voter<'a> {
     }
 
     /// A candidate asks. A copy that comes again asks for nothing more.
-    pub fn is_asked(&mut self, by: Who, (number, epoch): (u64, Epoch), now: Time, lease: Duration, list: ListVersion) {
+    pub fn is_asked(
+        &mut self,
+        by: Who,
+        (number, epoch): (u64, Epoch),
+        now: Time,
+        lease: Duration,
+        list: ListVersion,
+    ) {
         let request = Request { taken: now, lease, list, own: self.list };
         self.requests.entry((by, number, epoch)).or_insert(request);
     }
@@ -141,7 +148,9 @@ impl<'a> Voter<'a> {
             return Err(format!("it votes in epoch {epoch} before its wait is over (Q4)"));
         }
         if !self.informed {
-            return Err(format!("it votes in epoch {epoch}, and knows nothing of the cluster (Q5)"));
+            return Err(format!(
+                "it votes in epoch {epoch}, and knows nothing of the cluster (Q5)"
+            ));
         }
         if epoch <= self.floor {
             return Err(format!("it may have voted in epoch {epoch} before its start (Q5, Q13)"));
@@ -154,13 +163,20 @@ impl<'a> Voter<'a> {
             return Err(format!("it votes in epoch {epoch} against the leader of that (Q1)"));
         }
         if let Some(Promise { epoch: bound, .. }) = self.promises.against(candidate, now) {
-            return Err(format!("it votes in epoch {epoch} while it is bound in epoch {bound} (L1)"));
+            return Err(format!(
+                "it votes in epoch {epoch} while it is bound in epoch {bound} (L1)"
+            ));
         }
         Ok(())
     }
 
     /// It sends its vote.
-    pub fn votes(&mut self, to: Who, (number, epoch): (u64, Epoch), now: Time) -> Result<(), Breach> {
+    pub fn votes(
+        &mut self,
+        to: Who,
+        (number, epoch): (u64, Epoch),
+        now: Time,
+    ) -> Result<(), Breach> {
         let no = |why: String| Breach::of(Action::GiveVote, why);
         let vote = Vote { epoch, candidate: to.0 };
         if let Err(why) = self.may_vote(vote, now) {
@@ -242,7 +258,8 @@ impl<'a> Voter<'a> {
         let may = epoch >= self.newest();
         if may {
             self.promised_in = epoch;
-            self.binds((self.start.id, self.start.incarnation), epoch, now, lease);
+            let (to, incarnation) = (self.start.id, self.start.incarnation);
+            self.promises.make(Promise { to, incarnation, epoch, until: now + lease }, now);
         }
         may
     }
