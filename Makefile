@@ -23,7 +23,7 @@ DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
-.PHONY: help build install deb dist try-dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec double-runs bench bench-job bench-address bench-locks cargo rust-tools
+.PHONY: help build install deb dist try-dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants behaviours fuzz spec double-runs bench bench-job bench-address bench-locks cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -163,6 +163,9 @@ FUZZER = target/fuzz/$(HOST)/release/electd-fuzz
 TARGETS ?= frames hello messages state config requests answers
 SECONDS ?= 60
 CORPUS ?= target/fuzz/corpus
+
+behaviours: cargo ## judge recordings of simulated runs by the specification, with planted faults too: make behaviours [RUNS=14] [MUTANTS=majority-no]
+	RUNS=$(or $(RUNS),14) MUTANTS="$(MUTANTS)" $(TOOL) -- --nocapture behaviours::
 
 fuzz: cargo ## feed the decoders of outside input with odd bytes: make fuzz [SECONDS=60] [TARGETS=state]
 	@command -v c++ >/dev/null || { echo "c++ is missing: libFuzzer is built with it; install g++ or clang" >&2; exit 1; }
