@@ -89,7 +89,7 @@ use electd_host::{calls, coroner, net, realtime};
 pub use electd_host::{cgroup, local, rank, store, tls};
 pub use electd_model::sim;
 use electd_record::recorder;
-pub use electd_record::{flight, trace};
+pub use electd_record::{behaviour, flight, trace};
 
 /// The page for those who embed a member: its code is compiled as it stands there.
 #[cfg(doctest)]

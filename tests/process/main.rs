@@ -3,6 +3,7 @@
 mod support;
 
 mod addresses;
+mod behaviours;
 mod bounds;
 mod calls;
 mod chaos;

@@ -80,33 +80,41 @@ fn is_same(one: &Told, other: &Told) -> bool {
     (one.epoch, one.to.0) == (other.epoch, other.to.0)
 }
 
-/// A vote or an acknowledgement that counts was sent, if the sender's recording has what came before and after it.
+/// What each life sent.
+type Sent = BTreeMap<(NodeId, Incarnation), BTreeSet<Told>>;
+
+/// A vote or an acknowledgement that counts was sent, if the sender's recording has what it sent before and after.
 fn was_sent(accounts: &[Account<'_>]) -> Result<(), Refused> {
+    let whole = accounts.iter().filter(|account| account.life.start.is_whole);
+    let whole: BTreeSet<_> = whole.map(life_of).collect();
+    let (mut votes, mut acknowledged) = (Sent::new(), Sent::new());
     for account in accounts {
-        let kinds: [(&BTreeMap<Told, usize>, fn(&Account<'_>) -> BTreeSet<Told>, Action); 2] = [
-            (&account.counted_votes, |account| account.votes.clone(), Action::Become),
-            (&account.counted_acknowledged, |account| account.acknowledged.clone(), Action::Renew),
+        votes.entry(life_of(account)).or_default().extend(&account.votes);
+        acknowledged.entry(life_of(account)).or_default().extend(&account.acknowledged);
+    }
+    for account in accounts {
+        let kinds = [
+            (&account.counted_votes, &votes, Action::Become),
+            (&account.counted_acknowledged, &acknowledged, Action::Renew),
         ];
         for (counted, sent, action) in kinds {
-            let mut by_sender: BTreeMap<(NodeId, Incarnation), BTreeSet<Told>> = BTreeMap::new();
-            let mut whole = BTreeSet::new();
-            for sender in accounts {
-                by_sender.entry(life_of(sender)).or_default().extend(sent(sender));
-                if sender.life.start.is_whole {
-                    whole.insert(life_of(sender));
-                }
-            }
-            for (told, turn) in counted {
-                let Some(sent) = by_sender.get(&told.by) else { continue };
-                let before = whole.contains(&told.by)
-                    || sent.range(..*told).next_back().is_some_and(|other| other.to == told.to);
-                let after = sent.range(*told..).next().is_some_and(|other| other.to == told.to);
-                if before && after && !sent.contains(told) {
-                    let why = format!("nobody sent what it counts in epoch {} (E3)", told.epoch);
-                    return Err(account.refused(*turn, Breach { action, why }));
-                }
+            let unsent = counted.iter().find(|(told, _)| {
+                let sent = sent.get(&told.by);
+                sent.is_some_and(|sent| is_missing(told, sent, whole.contains(&told.by)))
+            });
+            if let Some((told, turn)) = unsent {
+                let why = format!("nobody sent what it counts in epoch {} (E3)", told.epoch);
+                return Err(account.refused(*turn, Breach { action, why }));
             }
         }
     }
     Ok(())
+}
+
+/// Whether this was not sent, although the recording has what was sent before and after it.
+fn is_missing(told: &Told, sent: &BTreeSet<Told>, is_whole: bool) -> bool {
+    let to_same = |other: &Told| other.to == told.to;
+    let before = is_whole || sent.range(..*told).next_back().is_some_and(to_same);
+    let after = sent.range(*told..).next().is_some_and(to_same);
+    before && after && !sent.contains(told)
 }
