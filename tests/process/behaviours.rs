@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use electd::behaviour::judge;
-use electd::behaviour::life::Life;
+use electd::behaviour::life::RecordedLife;
 use electd::core::settings::AlgorithmKind;
 use electd::flight::document::Recording;
 use serde_json::Value;
@@ -18,7 +18,7 @@ for_each_algorithm! { recordings_of_nodes_in_trouble_are_behaviours }
 /// The latest recording of each life, by the name of the node and the number of its start.
 #[derive(Default)]
 struct Recordings {
-    lives: BTreeMap<(String, u64), Vec<Life>>,
+    lives: BTreeMap<(String, u64), Vec<RecordedLife>>,
     made: usize,
 }
 
@@ -32,12 +32,12 @@ impl Recordings {
             let out = file.to_str().unwrap();
             done(&electd(cluster, &["record", "--node", &node.name, "--out", out]));
             let recording = Recording::read(&fs::read(&file).unwrap()).unwrap();
-            let lives = Life::read(&recording.segments().unwrap()).unwrap();
+            let lives = RecordedLife::read(&recording.segments().unwrap()).unwrap();
             let life = (recording.record.node.clone(), recording.record.incarnation);
             self.lives.insert(life, lives);
             self.made += 1;
         }
-        let lives: Vec<Life> = self.lives.values().flatten().cloned().collect();
+        let lives: Vec<RecordedLife> = self.lives.values().flatten().cloned().collect();
         let judged = judge(&lives).unwrap_or_else(|refused| panic!("{refused}"));
         println!("{} recordings: {judged:?}", self.made);
     }

@@ -9,7 +9,7 @@ use crate::core::{Core, Input, Output};
 use crate::flight::tape::{Tape, Taped};
 
 /// The segments of one process.
-pub type Flight = Vec<Arc<Vec<u8>>>;
+pub type SimulatedFlight = Vec<Arc<Vec<u8>>>;
 
 /// The tapes of the processes, by the place of the node and the number of its start.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Flights {
     }
 
     /// The segments of each process.
-    pub fn segments(&self) -> Vec<Flight> {
+    pub fn segments(&self) -> Vec<SimulatedFlight> {
         self.0.values().map(|(_, taped)| taped.segments()).collect()
     }
 }
@@ -51,7 +51,7 @@ mod tests {
     use crate::sim::{FaultSet, Schedule};
 
     /// The flights of the processes of this run.
-    fn recorded(schedule: Schedule) -> Vec<Flight> {
+    fn recorded(schedule: Schedule) -> Vec<SimulatedFlight> {
         let (flights, breach) = schedule.recorded();
         assert_eq!(breach, None, "{schedule:?}");
         flights

@@ -83,7 +83,7 @@ pub use deeds::Deed;
 pub use error::SimError;
 pub use experiment::{Elected, Experiment, ExperimentError, ExperimentOutcome, ObservedMember};
 pub use failovers::{ClusterEnd, Failovers};
-pub use flights::Flight;
+pub use flights::SimulatedFlight;
 pub use periods::PeriodFigures;
 pub use play::{Play, PlayStep};
 pub use scenario::{Scenario, ScenarioOutcome};

@@ -6,7 +6,7 @@ use super::coroners::SimulatedCoroners;
 use super::counters::Counter;
 use super::drive::Drive;
 use super::faults::inflict;
-use super::flights::{Flight, Flights};
+use super::flights::{Flights, SimulatedFlight};
 use super::jobs::Jobs;
 use super::members;
 use super::named;
@@ -83,7 +83,7 @@ impl Schedule {
     /// The flights of all processes of this run, as the nodes of a cluster record theirs, and the breach, if there is one.
     /// Runs whose faults stay have none.
     #[must_use]
-    pub fn recorded(self) -> (Vec<Flight>, Option<String>) {
+    pub fn recorded(self) -> (Vec<SimulatedFlight>, Option<String>) {
         let (world, what) = self.live_in(|world| world.flights = Some(Flights::default()));
         (world.flights.map(|flights| flights.segments()).unwrap_or_default(), what.err())
     }

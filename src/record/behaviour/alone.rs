@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::leader::Leader;
-use super::life::{Life, LifeStart, TapedTurn};
-use super::voter::Voter;
-use super::{Action, Breach, Refused, Told};
+use super::leader::LeaderJudge;
+use super::life::{LifeStart, RecordedLife, TapedTurn};
+use super::voter::VoterJudge;
+use super::{Breach, RefusedRecording, SpecAction, ToldAnswer};
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Envelope, Heartbeat, Hello, Message};
@@ -16,12 +16,12 @@ use crate::core::{Input, Note, Output, Phase, Transition};
 /// What a life did, for those who compare it with others.
 #[derive(Debug)]
 pub struct Account<'a> {
-    pub life: &'a Life,
+    pub life: &'a RecordedLife,
     /// The votes and acknowledgements that it sent, and those that it counted, with the turn.
-    pub votes: BTreeSet<Told>,
-    pub acknowledged: BTreeSet<Told>,
-    pub counted_votes: BTreeMap<Told, usize>,
-    pub counted_acknowledged: BTreeMap<Told, usize>,
+    pub votes: BTreeSet<ToldAnswer>,
+    pub acknowledged: BTreeSet<ToldAnswer>,
+    pub counted_votes: BTreeMap<ToldAnswer, usize>,
+    pub counted_acknowledged: BTreeMap<ToldAnswer, usize>,
     /// The epochs that it led in.
     pub led: Vec<(u64, usize)>,
     /// The longest promise that it made.
@@ -30,23 +30,23 @@ pub struct Account<'a> {
 
 impl Account<'_> {
     /// The refusal of this turn.
-    pub fn refused(&self, turn: usize, breach: Breach) -> Refused {
+    pub fn refused(&self, turn: usize, breach: Breach) -> RefusedRecording {
         refused(self.life, turn, breach)
     }
 }
 
-fn refused(life: &Life, turn: usize, breach: Breach) -> Refused {
+fn refused(life: &RecordedLife, turn: usize, breach: Breach) -> RefusedRecording {
     let LifeStart { name, incarnation, started, .. } = &life.start;
     let at = turn.checked_sub(1).and_then(|at| life.turns.get(at)).map(|turn| turn.at);
     let at = at.unwrap_or(started.at);
-    Refused { node: name.clone(), incarnation: *incarnation, turn, at, breach }
+    RefusedRecording { node: name.clone(), incarnation: *incarnation, turn, at, breach }
 }
 
 /// Judges one life.
 pub fn judge<'a>(
-    life: &'a Life,
-    steps: &mut BTreeMap<Action, u64>,
-) -> Result<Account<'a>, Refused> {
+    life: &'a RecordedLife,
+    steps: &mut BTreeMap<SpecAction, u64>,
+) -> Result<Account<'a>, RefusedRecording> {
     let account = Account {
         life,
         votes: BTreeSet::new(),
@@ -56,7 +56,7 @@ pub fn judge<'a>(
         led: life.start.leads.map(|epoch| (epoch.0, 0)).into_iter().collect(),
         made: std::time::Duration::ZERO,
     };
-    let (voter, leader) = (Voter::new(&life.start), Leader::new(&life.start));
+    let (voter, leader) = (VoterJudge::new(&life.start), LeaderJudge::new(&life.start));
     let me = (life.start.id, life.start.incarnation);
     let (start, stops, turn) = (&life.start, false, 0);
     let mut judge = LifeJudge { start, me, voter, leader, account, steps, stops, turn };
@@ -71,10 +71,10 @@ pub fn judge<'a>(
 struct LifeJudge<'a, 'b> {
     start: &'a LifeStart,
     me: (NodeId, Incarnation),
-    voter: Voter<'a>,
-    leader: Leader<'a>,
+    voter: VoterJudge<'a>,
+    leader: LeaderJudge<'a>,
     account: Account<'a>,
-    steps: &'b mut BTreeMap<Action, u64>,
+    steps: &'b mut BTreeMap<SpecAction, u64>,
     /// Whether it is about to end in order.
     stops: bool,
     turn: usize,
@@ -92,13 +92,13 @@ impl LifeJudge<'_, '_> {
         match led.filter(|epoch| is_over && self.leader.leads_in(*epoch)) {
             Some(epoch) => {
                 let why = format!("it leads on in epoch {epoch}, and no majority is bound (L4)");
-                Breach::of(Action::Renew, why)
+                Breach::of(SpecAction::Renew, why)
             }
             None => Ok(()),
         }
     }
 
-    fn count(&mut self, action: Action) {
+    fn count(&mut self, action: SpecAction) {
         *self.steps.entry(action).or_default() += 1;
     }
 
@@ -120,7 +120,7 @@ impl LifeJudge<'_, '_> {
             Input::Message { from, envelope, .. } => self.hears(*from, envelope, now),
             Input::Timed { timing } => self.voter.retime(timing.lease),
             Input::Persisted { number } => {
-                self.voter.disk.has_written(*number);
+                self.voter.disk.wrote_up_to(*number);
                 self.leader.counts_itself(&self.voter);
             }
             Input::JobStarted { .. } => self.leader.job_runs = true,
@@ -151,7 +151,7 @@ impl LifeJudge<'_, '_> {
 
     fn hears(&mut self, from: NodeId, envelope: &Envelope, now: Time) {
         let by = (from, envelope.incarnation);
-        let told = |number, epoch: crate::core::types::Epoch| Told {
+        let told = |number, epoch: crate::core::types::Epoch| ToldAnswer {
             by,
             to: self.me,
             epoch: epoch.0,
@@ -159,7 +159,7 @@ impl LifeJudge<'_, '_> {
         };
         match &envelope.message {
             Message::VoteRequest { number, epoch, lease, list } => {
-                self.voter.is_asked(by, (*number, *epoch), now, *lease, *list);
+                self.voter.takes_request(by, (*number, *epoch), now, *lease, *list);
             }
             Message::Heartbeat(heartbeat) => self.voter.takes(by, heartbeat, now),
             Message::List { list } => {
@@ -184,7 +184,7 @@ impl LifeJudge<'_, '_> {
                 if self.leader.gets_acknowledged(from, *number, *epoch) {
                     self.account.counted_acknowledged.entry(told).or_insert(self.turn);
                 }
-                self.count(Action::Renew);
+                self.count(SpecAction::Renew);
             }
             _ => {}
         }
@@ -205,7 +205,7 @@ impl LifeJudge<'_, '_> {
                 self.voter.list = list.version();
                 Ok(())
             }
-            Output::Answer { result: Ok(done), .. } => self.has_done(done, &turn.input),
+            Output::Answer { result: Ok(done), .. } => self.judge_done(done, &turn.input),
             _ => Ok(()),
         }
     }
@@ -215,20 +215,20 @@ impl LifeJudge<'_, '_> {
         let by = self.me;
         match *message {
             Message::Vote { incarnation, number, epoch } => {
-                self.count(Action::GiveVote);
+                self.count(SpecAction::GiveVote);
                 let to = (to, incarnation);
-                self.account.votes.insert(Told { by, to, epoch: epoch.0, number });
+                self.account.votes.insert(ToldAnswer { by, to, epoch: epoch.0, number });
                 self.voter.votes(to, (number, epoch), now)
             }
             Message::Acknowledge { incarnation, number, epoch, .. } => {
-                self.count(Action::Acknowledge);
+                self.count(SpecAction::Acknowledge);
                 let to = (to, incarnation);
-                self.account.acknowledged.insert(Told { by, to, epoch: epoch.0, number });
+                self.account.acknowledged.insert(ToldAnswer { by, to, epoch: epoch.0, number });
                 self.voter.acknowledges(to, (number, epoch), now)
             }
             Message::Listed { version } => {
-                self.count(Action::Take);
-                self.voter.has_stored(to, version)
+                self.count(SpecAction::Take);
+                self.voter.judge_stored(to, version)
             }
             _ => Ok(()),
         }
@@ -242,20 +242,20 @@ impl LifeJudge<'_, '_> {
                 Ok(())
             }
             Message::Heartbeat(Heartbeat { number, epoch, lease, .. }) => {
-                self.count(Action::Beat);
+                self.count(SpecAction::Beat);
                 self.leader.beats(&mut self.voter, (*number, *epoch), now, *lease)
             }
             Message::Release { epoch, .. } => {
-                self.count(Action::Release);
+                self.count(SpecAction::Release);
                 self.leader.releases(*epoch)
             }
-            Message::Outcome { result: Ok(done), .. } => self.has_done(done, input),
+            Message::Outcome { result: Ok(done), .. } => self.judge_done(done, input),
             _ => Ok(()),
         }
     }
 
     /// It says that a change of the list is done, and not what another said.
-    fn has_done(&mut self, done: &Done, input: &Input) -> Result<(), Breach> {
+    fn judge_done(&mut self, done: &Done, input: &Input) -> Result<(), Breach> {
         let passes_on = matches!(
             input,
             Input::Message { envelope: Envelope { message: Message::Outcome { .. }, .. }, .. }
@@ -264,12 +264,12 @@ impl LifeJudge<'_, '_> {
         if passes_on || !rests {
             return Ok(());
         }
-        self.count(Action::Done);
-        self.leader.has_done(&self.voter)
+        self.count(SpecAction::Done);
+        self.leader.judge_done(&self.voter)
     }
 
     fn writes(&mut self, number: u64, record: &Durable, now: Time) -> Result<(), Breach> {
-        self.count(Action::Write);
+        self.count(SpecAction::Write);
         let made = self.voter.made;
         let vote = self.voter.disk.takes((number, record), (now, self.stops), made)?;
         self.voter.wrote(vote);
@@ -292,7 +292,7 @@ impl LifeJudge<'_, '_> {
         if self.leader.leads_in(epoch) {
             return Ok(());
         }
-        self.count(Action::Become);
+        self.count(SpecAction::Become);
         self.account.led.push((epoch.0, self.turn));
         let taken = outputs.iter().filter_map(|output| match output {
             Output::Members(list) => Some(list),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::life::LifeStart;
-use super::{Action, Breach};
+use super::{Breach, SpecAction};
 use crate::core::durable::{Durable, Vote, VoterRecord};
 use crate::core::membership::ListVersion;
 use crate::core::types::{Epoch, Time};
@@ -19,7 +19,7 @@ struct Written {
 
 /// The records of one life.
 #[derive(Debug)]
-pub struct Disk {
+pub struct VoterDisk {
     /// The record that is durable, as far as is known.
     durable: Option<Written>,
     /// Those after it, which may be durable as well.
@@ -31,14 +31,14 @@ pub struct Disk {
     waits_until: Time,
 }
 
-impl Disk {
-    pub fn new(start: &LifeStart, forgot: Epoch, waits_until: Time) -> Disk {
+impl VoterDisk {
+    pub fn new(start: &LifeStart, forgot: Epoch, waits_until: Time) -> VoterDisk {
         let started = start.started;
         let vote = started.wrote.unwrap_or_default();
         let list = start.list.version();
         let written = Written { number: 0, vote, reserved: started.reserved, list };
         let found = VoterRecord { forgot, ..started.found.unwrap_or_default() };
-        Disk {
+        VoterDisk {
             durable: Some(written).filter(|_| start.is_whole),
             under_way: Vec::new(),
             voted: found.voted,
@@ -48,7 +48,7 @@ impl Disk {
     }
 
     /// All records up to this number are durable.
-    pub fn has_written(&mut self, number: u64) {
+    pub fn wrote_up_to(&mut self, number: u64) {
         let written = self.under_way.iter().rev().find(|written| written.number <= number);
         self.durable = written.copied().or(self.durable);
         self.under_way.retain(|written| written.number > number);
@@ -67,16 +67,19 @@ impl Disk {
         self.under_way.push(Written { number, vote, reserved, list });
         let waits = now < self.waits_until;
         if made > vote.promised {
-            return Breach::of(Action::Write, format!("no record has a promise of {made:?} (Q4)"));
+            return Breach::of(
+                SpecAction::Write,
+                format!("no record has a promise of {made:?} (Q4)"),
+            );
         }
         if waits && vote.promised < self.found.promised {
-            return Breach::of(Action::Write, "a promise of the life before is forgotten (Q4)");
+            return Breach::of(SpecAction::Write, "a promise of the life before is forgotten (Q4)");
         }
         if !vote.behind && (!stops || waits && self.found.behind) {
-            return Breach::of(Action::Write, "the record counts as whole, and is not (Q13)");
+            return Breach::of(SpecAction::Write, "the record counts as whole, and is not (Q13)");
         }
         if vote.forgot < self.found.forgot && record.epoch <= self.found.forgot {
-            return Breach::of(Action::Write, "it is forgotten what was forgotten (Q13)");
+            return Breach::of(SpecAction::Write, "it is forgotten what was forgotten (Q13)");
         }
         let against = |before: &Vote| match vote.voted {
             None => true,
@@ -87,7 +90,7 @@ impl Disk {
         if let Some(before) = self.voted.filter(against) {
             let epoch = before.epoch;
             return Breach::of(
-                Action::Write,
+                SpecAction::Write,
                 format!("the vote of epoch {epoch} is replaced (Q1)"),
             );
         }

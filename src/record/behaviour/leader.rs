@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::life::LifeStart;
-use super::term::{Term, majority, relied_on, until};
-use super::voter::Voter;
-use super::{Action, Breach};
+use super::term::{LedTerm, relied_on, until};
+use super::voter::VoterJudge;
+use super::{Breach, SpecAction};
 use crate::core::durable::Vote;
 use crate::core::membership::{ListVersion, MemberList};
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// A request for votes, as the candidate sent it.
 #[derive(Clone, Debug)]
-struct Asked {
+struct AskedVotes {
     epoch: Epoch,
     sent: Time,
     lease: Duration,
@@ -25,12 +25,12 @@ struct Asked {
 
 /// One life of a member that may lead.
 #[derive(Debug)]
-pub struct Leader<'a> {
+pub struct LeaderJudge<'a> {
     start: &'a LifeStart,
-    asked: BTreeMap<u64, Asked>,
+    asked: BTreeMap<u64, AskedVotes>,
     /// The votes that came, by their epochs: until when each binds the voter.
     votes: BTreeMap<Epoch, BTreeMap<NodeId, Time>>,
-    pub term: Option<Term>,
+    pub term: Option<LedTerm>,
     /// All epochs that it led in.
     pub led: Vec<Epoch>,
     /// All that it said it does not lead in any more.
@@ -43,13 +43,13 @@ pub struct Leader<'a> {
     pub list: Arc<MemberList>,
 }
 
-impl<'a> Leader<'a> {
-    pub fn new(start: &'a LifeStart) -> Leader<'a> {
-        Leader {
+impl<'a> LeaderJudge<'a> {
+    pub fn new(start: &'a LifeStart) -> LeaderJudge<'a> {
+        LeaderJudge {
             start,
             asked: BTreeMap::new(),
             votes: BTreeMap::new(),
-            term: start.leads.map(|epoch| Term::new(epoch, None)),
+            term: start.leads.map(|epoch| LedTerm::new(epoch, None)),
             led: start.leads.into_iter().collect(),
             released: BTreeSet::new(),
             own_waits: BTreeMap::new(),
@@ -67,13 +67,13 @@ impl<'a> Leader<'a> {
     /// It asks the others for their votes, and itself. (Q3)
     pub fn asks(
         &mut self,
-        voter: &Voter<'_>,
+        voter: &VoterJudge<'_>,
         (number, epoch): (u64, Epoch),
         sent: Time,
         lease: Duration,
     ) {
-        let own = voter.may_vote(Vote { epoch, candidate: self.start.id }, sent);
-        self.asked.entry(number).or_insert(Asked { epoch, sent, lease, own });
+        let own = voter.judge_vote(Vote { epoch, candidate: self.start.id }, sent);
+        self.asked.entry(number).or_insert(AskedVotes { epoch, sent, lease, own });
     }
 
     /// A vote comes: it counts for the request that it answers, from when that was sent. (E3, L4)
@@ -90,12 +90,12 @@ impl<'a> Leader<'a> {
     /// It begins to lead. Its list may have changed in this turn.
     pub fn becomes(
         &mut self,
-        voter: &Voter<'_>,
+        voter: &VoterJudge<'_>,
         epoch: Epoch,
         now: Time,
         lists: &[&Arc<MemberList>],
     ) -> Result<(), Breach> {
-        let no = |why: String| Breach::of(Action::Become, why);
+        let no = |why: String| Breach::of(SpecAction::Become, why);
         if self.released.contains(&epoch) {
             return no(format!("it leads in epoch {epoch}, which it released (H13)"));
         }
@@ -105,7 +105,7 @@ impl<'a> Leader<'a> {
             votes.insert(self.start.id, until);
         }
         let elects = |list: &Arc<MemberList>| now < until(&votes, list);
-        let alone = |list: &Arc<MemberList>| majority(list) == 1 && own.is_ok();
+        let alone = |list: &Arc<MemberList>| list.majority() == 1 && own.is_ok();
         let unknown =
             !self.start.is_whole && !self.asked.values().any(|asked| asked.epoch == epoch);
         let elected = lists.iter().any(|list| elects(list) || alone(list));
@@ -113,9 +113,9 @@ impl<'a> Leader<'a> {
             let why = own.err().map_or(String::new(), |why| format!("; of itself: {why}"));
             return no(format!("it leads in epoch {epoch} without the votes of a majority{why}"));
         }
-        let lone = lists.iter().any(|list| majority(list) == 1);
+        let lone = lists.iter().any(|list| list.majority() == 1);
         let bound = Some(votes).filter(|_| !unknown && !lone);
-        self.term = Some(Term::new(epoch, bound));
+        self.term = Some(LedTerm::new(epoch, bound));
         self.led.push(epoch);
         self.own_waits.clear();
         self.asked.retain(|_, asked| asked.epoch >= epoch);
@@ -125,9 +125,9 @@ impl<'a> Leader<'a> {
 
     /// Until when its vote for itself binds it: by the last request for which it could vote, once a crash would not forget
     /// that. (Q3)
-    fn own_vote(&self, voter: &Voter<'_>, epoch: Epoch, now: Time) -> Result<Time, String> {
+    fn own_vote(&self, voter: &VoterJudge<'_>, epoch: Epoch, now: Time) -> Result<Time, String> {
         let vote = Vote { epoch, candidate: self.start.id };
-        let mut last = voter.may_vote(vote, now).map(|()| now + self.start.lease);
+        let mut last = voter.judge_vote(vote, now).map(|()| now + self.start.lease);
         for asked in self.asked.values().rev().filter(|asked| asked.epoch == epoch) {
             let until = asked.sent + relied_on(asked.lease);
             last = match &asked.own {
@@ -142,13 +142,13 @@ impl<'a> Leader<'a> {
     /// It says that it leads. With a heartbeat it renews its promise to itself, once that is durable.
     pub fn beats(
         &mut self,
-        voter: &mut Voter<'_>,
+        voter: &mut VoterJudge<'_>,
         (number, epoch): (u64, Epoch),
         now: Time,
         lease: Duration,
     ) -> Result<(), Breach> {
         let Some(term) = self.term.as_mut().filter(|term| term.epoch == epoch) else {
-            return Breach::of(Action::Beat, format!("it says that it leads in epoch {epoch}"));
+            return Breach::of(SpecAction::Beat, format!("it says that it leads in epoch {epoch}"));
         };
         if term.beats(number, now, lease) && voter.binds_itself(epoch, now, lease) {
             self.own_waits.insert(number, lease);
@@ -158,7 +158,7 @@ impl<'a> Leader<'a> {
     }
 
     /// Its own promises count as far as its disk remembers them. (L2)
-    pub fn counts_itself(&mut self, voter: &Voter<'_>) {
+    pub fn counts_itself(&mut self, voter: &VoterJudge<'_>) {
         let Some(term) = &mut self.term else { return };
         let id = self.start.id;
         self.own_waits.retain(|number, lease| {
@@ -178,18 +178,18 @@ impl<'a> Leader<'a> {
 
     /// Whether its lease is over: then it must not lead after this turn. A lone voter says nothing by which to know that.
     pub fn is_over(&self, now: Time) -> bool {
-        let others_count = majority(&self.list) > 1;
+        let others_count = self.list.majority() > 1;
         others_count && self.term.as_ref().is_some_and(|term| now >= term.until(&self.list))
     }
 
     /// It says that it leads no more.
     pub fn releases(&mut self, epoch: Epoch) -> Result<(), Breach> {
         if self.leads_in(epoch) {
-            return Breach::of(Action::Release, format!("it leads on in epoch {epoch} (H8)"));
+            return Breach::of(SpecAction::Release, format!("it leads on in epoch {epoch} (H8)"));
         }
         if self.job_runs && self.led.contains(&epoch) {
             return Breach::of(
-                Action::Release,
+                SpecAction::Release,
                 format!("its job of epoch {epoch} runs (H11, H12)"),
             );
         }
@@ -210,15 +210,15 @@ impl<'a> Leader<'a> {
     }
 
     /// It says that a change of the list is done. (M2)
-    pub fn has_done(&self, voter: &Voter<'_>) -> Result<(), Breach> {
+    pub fn judge_done(&self, voter: &VoterJudge<'_>) -> Result<(), Breach> {
         let version = self.list.version();
         let has = |id: &NodeId| match *id == self.start.id {
             true => voter.disk.has_list(version),
             false => self.stored.get(id) >= Some(&version),
         };
         let stored = self.list.voters().filter(has).count();
-        if self.start.is_whole && self.term.is_some() && stored < majority(&self.list) {
-            return Breach::of(Action::Done, "no majority has stored the list (M2)");
+        if self.start.is_whole && self.term.is_some() && stored < self.list.majority() {
+            return Breach::of(SpecAction::Done, "no majority has stored the list (M2)");
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::flight::tape::SEGMENTS;
 
 /// One life of a node, from its start on or from where the recording begins.
 #[derive(Clone, Debug)]
-pub struct Life {
+pub struct RecordedLife {
     /// How it began.
     pub start: LifeStart,
     /// Its turns.
@@ -77,14 +77,14 @@ impl LifeStart {
     }
 }
 
-impl Life {
+impl RecordedLife {
     /// The parts of one life in the segments of a flight: one, and another after each gap. A turn that was not over is left
     /// out.
     ///
     /// # Errors
     /// If a segment is not what this version writes.
-    pub fn read<T: AsRef<Vec<u8>>>(segments: &[T]) -> Result<Vec<Life>, Unreadable> {
-        let mut lives: Vec<Life> = Vec::new();
+    pub fn read<T: AsRef<Vec<u8>>>(segments: &[T]) -> Result<Vec<RecordedLife>, Unreadable> {
+        let mut lives: Vec<RecordedLife> = Vec::new();
         for (place, segment) in segments.iter().enumerate() {
             let unreadable = |why| Unreadable { segment: place + 1, why };
             let segment = segment.as_ref().as_slice();
@@ -92,7 +92,10 @@ impl Life {
             let ((follows, _, core), mut rest) = start.map_err(unreadable)?;
             if place == 0 || !follows {
                 let is_whole = place == 0 && segments.len() < SEGMENTS;
-                lives.push(Life { start: LifeStart::of(&core, is_whole), turns: Vec::new() });
+                lives.push(RecordedLife {
+                    start: LifeStart::of(&core, is_whole),
+                    turns: Vec::new(),
+                });
             }
             while !rest.is_empty() {
                 let turn = postcard::take_from_bytes::<(Time, Input)>(rest);

@@ -34,11 +34,11 @@ use strum::IntoStaticStr;
 
 use crate::core::settings::Quorum;
 use crate::core::types::{Incarnation, NodeId, Time};
-use life::Life;
+use life::RecordedLife;
 
 /// An action or an invariant of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
-pub enum Action {
+pub enum SpecAction {
     /// A voter votes for a candidate; `Vote` in Promises.tla.
     GiveVote,
     /// A voter promises a leader what its heartbeat asks for.
@@ -67,20 +67,20 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
     /// The action whose guard does not hold.
-    pub action: Action,
+    pub action: SpecAction,
     /// Why not.
     pub why: String,
 }
 
 impl Breach {
-    fn of<T>(action: Action, why: impl Into<String>) -> Result<T, Breach> {
+    fn of<T>(action: SpecAction, why: impl Into<String>) -> Result<T, Breach> {
         Err(Breach { action, why: why.into() })
     }
 }
 
 /// A recording that is no behaviour of the specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedRecording {
     /// The node, and its life.
     pub node: String,
     /// How often it had been started.
@@ -93,9 +93,9 @@ pub struct Refused {
     pub breach: Breach,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedRecording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refused { node, incarnation, turn, at, breach } = self;
+        let RefusedRecording { node, incarnation, turn, at, breach } = self;
         let (action, ms): (&str, _) = (breach.action.into(), at.0 / 1_000_000);
         write!(f, "{node}, life {incarnation}, turn {turn} at {ms} ms: {action}: {}", breach.why)
     }
@@ -103,18 +103,18 @@ impl fmt::Display for Refused {
 
 /// What was judged, and found to be a behaviour of the specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
+pub struct JudgedRecordings {
     /// The lives of nodes.
     pub lives: usize,
     /// Their turns.
     pub turns: usize,
     /// How many steps of each kind they took.
-    pub steps: BTreeMap<Action, u64>,
+    pub steps: BTreeMap<SpecAction, u64>,
 }
 
 /// Something that one life said or took, and that other recordings may contradict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Told {
+struct ToldAnswer {
     /// Whose vote or acknowledgement it is.
     by: (NodeId, Incarnation),
     to: (NodeId, Incarnation),
@@ -127,8 +127,8 @@ struct Told {
 ///
 /// # Errors
 /// The first step that the specification does not have.
-pub fn judge(lives: &[Life]) -> Result<Judged, Refused> {
-    let mut judged = Judged::default();
+pub fn judge(lives: &[RecordedLife]) -> Result<JudgedRecordings, RefusedRecording> {
+    let mut judged = JudgedRecordings::default();
     let mut accounts = Vec::new();
     for life in lives.iter().filter(|life| life.start.quorum == Quorum::Majority) {
         judged.lives += 1;

@@ -7,7 +7,7 @@ use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 
 /// A promise to vote for nobody else.
 #[derive(Clone, Copy, Debug)]
-pub struct Promise {
+pub struct ToldPromise {
     pub to: NodeId,
     pub incarnation: Incarnation,
     pub epoch: Epoch,
@@ -17,7 +17,7 @@ pub struct Promise {
 /// All promises of one life, and what it learned of releases and deaths.
 #[derive(Debug, Default)]
 pub struct Promises {
-    running: Vec<Promise>,
+    running: Vec<ToldPromise>,
     /// The greatest epoch that each member released, and when this voter learned that.
     released: BTreeMap<NodeId, (Epoch, Time)>,
     /// The hashes that lives of members told in their hellos.
@@ -28,8 +28,8 @@ pub struct Promises {
 
 impl Promises {
     /// A voter binds itself by the answer to what it took at this time, unless it was freed since.
-    pub fn make(&mut self, promise: Promise, taken: Time) {
-        let Promise { to, incarnation, epoch, until } = promise;
+    pub fn make(&mut self, promise: ToldPromise, taken: Time) {
+        let ToldPromise { to, incarnation, epoch, until } = promise;
         let freed = self.released.get(&to).is_some_and(|(of, at)| *of >= epoch && *at >= taken);
         if freed || self.buried.contains_key(&(to, incarnation)) {
             return;
@@ -46,8 +46,8 @@ impl Promises {
     }
 
     /// The promise to another member than this that forbids a vote for it. `IsFree` in Promises.tla.
-    pub fn against(&self, candidate: NodeId, now: Time) -> Option<Promise> {
-        let binds = |promise: &&Promise| promise.to != candidate && now < promise.until;
+    pub fn against(&self, candidate: NodeId, now: Time) -> Option<ToldPromise> {
+        let binds = |promise: &&ToldPromise| promise.to != candidate && now < promise.until;
         self.running.iter().find(binds).copied()
     }
 

@@ -11,22 +11,17 @@ pub fn relied_on(length: Duration) -> Duration {
     length * 9 / 11
 }
 
-/// How many of so many voters are a majority. A judge does not borrow the arithmetic of the accused.
-pub fn majority(list: &MemberList) -> usize {
-    list.voters().count() / 2 + 1
-}
-
 /// The last instant until which a majority of these voters is bound.
 pub fn until(bound: &BTreeMap<NodeId, Time>, list: &MemberList) -> Time {
     let mut times: Vec<Time> =
         list.voters().filter_map(|voter| bound.get(&voter).copied()).collect();
     times.sort_unstable_by(|one, other| other.cmp(one));
-    times.get(majority(list) - 1).copied().unwrap_or_default()
+    times.get(list.majority() - 1).copied().unwrap_or_default()
 }
 
 /// A leadership.
 #[derive(Debug)]
-pub struct Term {
+pub struct LedTerm {
     pub epoch: Epoch,
     /// Until when each voter is bound; none where the recording begins amid the leadership.
     bound: Option<BTreeMap<NodeId, Time>>,
@@ -36,10 +31,10 @@ pub struct Term {
     beats: BTreeMap<u64, (Time, Duration)>,
 }
 
-impl Term {
+impl LedTerm {
     /// The term of a candidate that these voters elected.
-    pub fn new(epoch: Epoch, bound: Option<BTreeMap<NodeId, Time>>) -> Term {
-        Term { epoch, bound, kept: Time(0), beats: BTreeMap::new() }
+    pub fn new(epoch: Epoch, bound: Option<BTreeMap<NodeId, Time>>) -> LedTerm {
+        LedTerm { epoch, bound, kept: Time(0), beats: BTreeMap::new() }
     }
 
     /// A heartbeat is sent. Returns whether it is the first of its number.

@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::alone::Account;
-use super::{Action, Breach, Refused, Told};
+use super::{Breach, RefusedRecording, SpecAction, ToldAnswer};
 use crate::core::types::{Incarnation, NodeId};
 
 /// Judges the accounts of all lives together.
-pub fn judge(accounts: &[Account<'_>]) -> Result<(), Refused> {
+pub fn judge(accounts: &[Account<'_>]) -> Result<(), RefusedRecording> {
     one_leader_an_epoch(accounts)?;
     for lives in lives_of_each(accounts) {
         for (before, after) in lives.iter().zip(lives.iter().skip(1)) {
             follows(before, after)?;
         }
     }
-    was_sent(accounts)
+    judge_sent(accounts)
 }
 
 /// `NoEpochTwice`: no epoch has two leaders, and nobody leads again in one.
-fn one_leader_an_epoch(accounts: &[Account<'_>]) -> Result<(), Refused> {
+fn one_leader_an_epoch(accounts: &[Account<'_>]) -> Result<(), RefusedRecording> {
     let mut led: BTreeMap<u64, &Account<'_>> = BTreeMap::new();
     for account in accounts {
         for (epoch, turn) in &account.led {
@@ -27,7 +27,7 @@ fn one_leader_an_epoch(accounts: &[Account<'_>]) -> Result<(), Refused> {
                 continue; // the recording has a gap amid the leadership
             }
             let why = format!("epoch {epoch} is led by {} as well", other.life.start.name);
-            let breach = Breach { action: Action::NoEpochTwice, why };
+            let breach = Breach { action: SpecAction::NoEpochTwice, why };
             return Err(account.refused(*turn, breach));
         }
     }
@@ -56,46 +56,46 @@ fn lives_of_each<'a>(accounts: &'a [Account<'a>]) -> Vec<Vec<&'a Account<'a>>> {
 
 /// `Crash` and `Stop`: a life goes on with what the life before had said. One that found an empty disk knows nothing of
 /// that (`Lose`).
-fn follows(before: &Account<'_>, after: &Account<'_>) -> Result<(), Refused> {
+fn follows(before: &Account<'_>, after: &Account<'_>) -> Result<(), RefusedRecording> {
     let start = &after.life.start;
     let Some(found) = start.started.found.filter(|found| found.informed) else { return Ok(()) };
     let next = before.life.start.incarnation.next() == start.incarnation;
     if next && found.promised < before.made {
         let why =
             format!("the disk knows of {:?} and not of {:?} (Q4)", found.promised, before.made);
-        return Err(after.refused(0, Breach { action: Action::Crash, why }));
+        return Err(after.refused(0, Breach { action: SpecAction::Crash, why }));
     }
     let last = before.votes.iter().map(|vote| vote.epoch).max();
     for vote in &after.votes {
         if Some(vote.epoch) <= last && !before.votes.iter().any(|other| is_same(other, vote)) {
             let why = format!("it votes in epoch {} after its life before had (Q1)", vote.epoch);
-            return Err(after.refused(0, Breach { action: Action::GiveVote, why }));
+            return Err(after.refused(0, Breach { action: SpecAction::GiveVote, why }));
         }
     }
     Ok(())
 }
 
 /// Whether these are votes for one candidate in one epoch.
-fn is_same(one: &Told, other: &Told) -> bool {
+fn is_same(one: &ToldAnswer, other: &ToldAnswer) -> bool {
     (one.epoch, one.to.0) == (other.epoch, other.to.0)
 }
 
 /// What each life sent.
-type Sent = BTreeMap<(NodeId, Incarnation), BTreeSet<Told>>;
+type SentByLives = BTreeMap<(NodeId, Incarnation), BTreeSet<ToldAnswer>>;
 
 /// A vote or an acknowledgement that counts was sent, if the sender's recording has what it sent before and after.
-fn was_sent(accounts: &[Account<'_>]) -> Result<(), Refused> {
+fn judge_sent(accounts: &[Account<'_>]) -> Result<(), RefusedRecording> {
     let whole = accounts.iter().filter(|account| account.life.start.is_whole);
     let whole: BTreeSet<_> = whole.map(life_of).collect();
-    let (mut votes, mut acknowledged) = (Sent::new(), Sent::new());
+    let (mut votes, mut acknowledged) = (SentByLives::new(), SentByLives::new());
     for account in accounts {
         votes.entry(life_of(account)).or_default().extend(&account.votes);
         acknowledged.entry(life_of(account)).or_default().extend(&account.acknowledged);
     }
     for account in accounts {
         let kinds = [
-            (&account.counted_votes, &votes, Action::Become),
-            (&account.counted_acknowledged, &acknowledged, Action::Renew),
+            (&account.counted_votes, &votes, SpecAction::Become),
+            (&account.counted_acknowledged, &acknowledged, SpecAction::Renew),
         ];
         for (counted, sent, action) in kinds {
             let unsent = counted.iter().find(|(told, _)| {
@@ -112,8 +112,8 @@ fn was_sent(accounts: &[Account<'_>]) -> Result<(), Refused> {
 }
 
 /// Whether this was not sent, although the recording has what was sent before and after it.
-fn is_missing(told: &Told, sent: &BTreeSet<Told>, is_whole: bool) -> bool {
-    let to_same = |other: &Told| other.to == told.to;
+fn is_missing(told: &ToldAnswer, sent: &BTreeSet<ToldAnswer>, is_whole: bool) -> bool {
+    let to_same = |other: &ToldAnswer| other.to == told.to;
     let before = is_whole || sent.range(..*told).next_back().is_some_and(to_same);
     let after = sent.range(*told..).next().is_some_and(to_same);
     before && after && !sent.contains(told)

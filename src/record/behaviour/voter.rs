@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::disk::Disk;
+use super::disk::VoterDisk;
 use super::life::LifeStart;
-use super::promises::{Promise, Promises};
-use super::{Action, Breach};
+use super::promises::{Promises, ToldPromise};
+use super::{Breach, SpecAction};
 use crate::core::durable::Vote;
 use crate::core::membership::{ListVersion, MemberList};
 use crate::core::message::{Heartbeat, Hello};
@@ -15,7 +15,7 @@ use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 
 /// A request for a vote, as the voter took it.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct TakenRequest {
     taken: Time,
     lease: Duration,
     /// The version of the candidate's list, and that of the voter's.
@@ -24,13 +24,13 @@ struct Request {
 }
 
 /// A member in one of its lives.
-type Who = (NodeId, Incarnation);
+type MemberLife = (NodeId, Incarnation);
 
 /// One life of a voter.
 #[derive(Debug)]
-pub struct Voter<'a> {
+pub struct VoterJudge<'a> {
     start: &'a LifeStart,
-    pub disk: Disk,
+    pub disk: VoterDisk,
     pub promises: Promises,
     /// It votes for nobody before then.
     waits_until: Time,
@@ -46,8 +46,8 @@ pub struct Voter<'a> {
     promised_in: Epoch,
     /// Whose heartbeats it took in an epoch.
     leaders: BTreeMap<Epoch, NodeId>,
-    requests: BTreeMap<(Who, u64, Epoch), Request>,
-    heartbeats: BTreeMap<(Who, u64, Epoch), (Time, Duration)>,
+    requests: BTreeMap<(MemberLife, u64, Epoch), TakenRequest>,
+    heartbeats: BTreeMap<(MemberLife, u64, Epoch), (Time, Duration)>,
     /// The lists of leaders that it may count for.
     lists: BTreeSet<(NodeId, ListVersion)>,
     /// Its present list.
@@ -58,8 +58,8 @@ pub struct Voter<'a> {
     lease: Duration,
 }
 
-impl<'a> Voter<'a> {
-    pub fn new(start: &'a LifeStart) -> Voter<'a> {
+impl<'a> VoterJudge<'a> {
+    pub fn new(start: &'a LifeStart) -> VoterJudge<'a> {
         let started = start.started;
         let found = started.found.unwrap_or_default();
         let begins = start.bootstrap || start.list.voters().count() == 1;
@@ -72,9 +72,9 @@ impl<'a> Voter<'a> {
         let forgot = if found.behind { found.forgot.max(started.floor) } else { found.forgot };
         let crashed = if found.behind { forgot } else { Epoch(0) };
         let known = started.leader.map(|leader| (started.epoch, leader));
-        Voter {
+        VoterJudge {
             start,
-            disk: Disk::new(start, forgot, waits_until),
+            disk: VoterDisk::new(start, forgot, waits_until),
             promises: Promises::default(),
             waits_until,
             floor: found.floor.max(forgot),
@@ -106,20 +106,20 @@ impl<'a> Voter<'a> {
     }
 
     /// A candidate asks. A copy that comes again asks for nothing more.
-    pub fn is_asked(
+    pub fn takes_request(
         &mut self,
-        by: Who,
+        by: MemberLife,
         (number, epoch): (u64, Epoch),
         now: Time,
         lease: Duration,
         list: ListVersion,
     ) {
-        let request = Request { taken: now, lease, list, own: self.list };
+        let request = TakenRequest { taken: now, lease, list, own: self.list };
         self.requests.entry((by, number, epoch)).or_insert(request);
     }
 
     /// A leader sends its heartbeat. Whatever it answers, the voter may know from it the state of the cluster.
-    pub fn takes(&mut self, by: Who, heartbeat: &Heartbeat, now: Time) {
+    pub fn takes(&mut self, by: MemberLife, heartbeat: &Heartbeat, now: Time) {
         let Heartbeat { number, epoch, lease, .. } = *heartbeat;
         self.heartbeats.entry((by, number, epoch)).or_insert((now, lease));
         self.informed |= !self.is_unsure_of(epoch, now);
@@ -142,7 +142,7 @@ impl<'a> Voter<'a> {
     }
 
     /// Whether it may vote so: `MayVote` in Votes.tla, `IsFree` in Promises.tla.
-    pub fn may_vote(&self, vote: Vote, now: Time) -> Result<(), String> {
+    pub fn judge_vote(&self, vote: Vote, now: Time) -> Result<(), String> {
         let Vote { epoch, candidate } = vote;
         if now < self.waits_until {
             return Err(format!("it votes in epoch {epoch} before its wait is over (Q4)"));
@@ -162,7 +162,7 @@ impl<'a> Voter<'a> {
         if self.leaders.get(&epoch).is_some_and(|leader| *leader != candidate) {
             return Err(format!("it votes in epoch {epoch} against the leader of that (Q1)"));
         }
-        if let Some(Promise { epoch: bound, .. }) = self.promises.against(candidate, now) {
+        if let Some(ToldPromise { epoch: bound, .. }) = self.promises.against(candidate, now) {
             return Err(format!(
                 "it votes in epoch {epoch} while it is bound in epoch {bound} (L1)"
             ));
@@ -173,17 +173,17 @@ impl<'a> Voter<'a> {
     /// It sends its vote.
     pub fn votes(
         &mut self,
-        to: Who,
+        to: MemberLife,
         (number, epoch): (u64, Epoch),
         now: Time,
     ) -> Result<(), Breach> {
-        let no = |why: String| Breach::of(Action::GiveVote, why);
+        let no = |why: String| Breach::of(SpecAction::GiveVote, why);
         let vote = Vote { epoch, candidate: to.0 };
-        if let Err(why) = self.may_vote(vote, now) {
+        if let Err(why) = self.judge_vote(vote, now) {
             return no(why);
         }
         let asked = self.requests.get(&(to, number, epoch)).copied();
-        let Some(Request { taken, lease, list, own }) = asked else {
+        let Some(TakenRequest { taken, lease, list, own }) = asked else {
             self.voted = Some(vote);
             return if self.start.is_whole {
                 no(format!("nobody asked for the vote of epoch {epoch} (E3)"))
@@ -208,11 +208,11 @@ impl<'a> Voter<'a> {
     /// It acknowledges a heartbeat.
     pub fn acknowledges(
         &mut self,
-        to: Who,
+        to: MemberLife,
         (number, epoch): (u64, Epoch),
         now: Time,
     ) -> Result<(), Breach> {
-        let no = |why: String| Breach::of(Action::Acknowledge, why);
+        let no = |why: String| Breach::of(SpecAction::Acknowledge, why);
         if epoch < self.newest() {
             return no(format!("it promises in epoch {epoch} after epoch {} (L5)", self.newest()));
         }
@@ -247,9 +247,9 @@ impl<'a> Voter<'a> {
         Ok(())
     }
 
-    fn binds(&mut self, (to, incarnation): Who, epoch: Epoch, taken: Time, lease: Duration) {
+    fn binds(&mut self, (to, incarnation): MemberLife, epoch: Epoch, taken: Time, lease: Duration) {
         self.made = self.made.max(lease);
-        let promise = Promise { to, incarnation, epoch, until: taken + lease };
+        let promise = ToldPromise { to, incarnation, epoch, until: taken + lease };
         self.promises.make(promise, taken);
     }
 
@@ -259,7 +259,7 @@ impl<'a> Voter<'a> {
         if may {
             self.promised_in = epoch;
             let (to, incarnation) = (self.start.id, self.start.incarnation);
-            self.promises.make(Promise { to, incarnation, epoch, until: now + lease }, now);
+            self.promises.make(ToldPromise { to, incarnation, epoch, until: now + lease }, now);
         }
         may
     }
@@ -270,12 +270,18 @@ impl<'a> Voter<'a> {
     }
 
     /// It says that it has stored a list.
-    pub fn has_stored(&self, to: NodeId, list: ListVersion) -> Result<(), Breach> {
+    pub fn judge_stored(&self, to: NodeId, list: ListVersion) -> Result<(), Breach> {
         if !self.disk.has_list(list) {
-            return Breach::of(Action::Take, "it says that a list is durable, and it is not (M2)");
+            return Breach::of(
+                SpecAction::Take,
+                "it says that a list is durable, and it is not (M2)",
+            );
         }
         if self.start.is_whole && !self.lists.contains(&(to, list)) {
-            return Breach::of(Action::Take, "it counts for the list of an outdated leader (Q13)");
+            return Breach::of(
+                SpecAction::Take,
+                "it counts for the list of an outdated leader (Q13)",
+            );
         }
         Ok(())
     }

@@ -5,29 +5,29 @@ use electd_election::core::message::{Heartbeat, Message};
 use electd_election::core::settings::AlgorithmKind;
 use electd_election::core::{Input, Output, Phase, Transition};
 use electd_model::sim::FaultSet;
-use electd_record::behaviour::life::{Life, LifeStart, TapedTurn};
-use electd_record::behaviour::{Action, judge};
+use electd_record::behaviour::life::{LifeStart, RecordedLife, TapedTurn};
+use electd_record::behaviour::{SpecAction, judge};
 
 use super::{lives, run_of};
 
 /// A change by hand: returns whether there was anything to change.
-type Change = fn(&mut [Life]) -> bool;
+type Change = fn(&mut [RecordedLife]) -> bool;
 
-const CHANGES: [(&str, Action, Change); 14] = [
-    ("a vote is given to another as well", Action::GiveVote, votes_twice),
-    ("nobody asked for a vote", Action::GiveVote, is_not_asked),
-    ("a vote is beyond all that the disk covers", Action::GiveVote, votes_beyond),
-    ("an older leader is acknowledged", Action::Acknowledge, acknowledges_older),
-    ("no heartbeat has this number", Action::Acknowledge, acknowledges_nothing),
-    ("no vote came", Action::Become, gets_no_vote),
-    ("no acknowledgement came", Action::Renew, gets_no_acknowledgement),
-    ("a leader says that it leads no more before it stops", Action::Release, releases_early),
-    ("a record forgets how long promises are", Action::Write, writes_less),
-    ("a follower sends heartbeats", Action::Beat, follower_beats),
-    ("a start found a record that forgot a promise", Action::Crash, finds_less),
-    ("an acknowledgement that counted was not sent", Action::Renew, sends_less),
-    ("a certificate has another secret", Action::GiveVote, forges),
-    ("a certificate is of another life", Action::GiveVote, buries_another),
+const CHANGES: [(&str, SpecAction, Change); 14] = [
+    ("a vote is given to another as well", SpecAction::GiveVote, votes_twice),
+    ("nobody asked for a vote", SpecAction::GiveVote, is_not_asked),
+    ("a vote is beyond all that the disk covers", SpecAction::GiveVote, votes_beyond),
+    ("an older leader is acknowledged", SpecAction::Acknowledge, acknowledges_older),
+    ("no heartbeat has this number", SpecAction::Acknowledge, acknowledges_nothing),
+    ("no vote came", SpecAction::Become, gets_no_vote),
+    ("no acknowledgement came", SpecAction::Renew, gets_no_acknowledgement),
+    ("a leader says that it leads no more before it stops", SpecAction::Release, releases_early),
+    ("a record forgets how long promises are", SpecAction::Write, writes_less),
+    ("a follower sends heartbeats", SpecAction::Beat, follower_beats),
+    ("a start found a record that forgot a promise", SpecAction::Crash, finds_less),
+    ("an acknowledgement that counted was not sent", SpecAction::Renew, sends_less),
+    ("a certificate has another secret", SpecAction::GiveVote, forges),
+    ("a certificate is of another life", SpecAction::GiveVote, buries_another),
 ];
 
 #[test]
@@ -47,7 +47,10 @@ fn changed_recordings_are_refused() {
 }
 
 /// Changes the first turn that can be changed so.
-fn first(lives: &mut [Life], mut change: impl FnMut(&LifeStart, &mut TapedTurn) -> bool) -> bool {
+fn first(
+    lives: &mut [RecordedLife],
+    mut change: impl FnMut(&LifeStart, &mut TapedTurn) -> bool,
+) -> bool {
     lives.iter_mut().any(|life| life.turns.iter_mut().any(|turn| change(&life.start, turn)))
 }
 
@@ -67,7 +70,7 @@ fn taken(turn: &mut TapedTurn) -> Option<&mut Message> {
     }
 }
 
-fn votes_twice(lives: &mut [Life]) -> bool {
+fn votes_twice(lives: &mut [RecordedLife]) -> bool {
     first(lives, |start, turn| {
         let is_vote = |output: &&Output| matches!(output, Output::Send { envelope, .. } if matches!(envelope.message, Message::Vote { .. }));
         let Some(Output::Send { to, envelope }) = turn.outputs.iter().find(is_vote).cloned() else {
@@ -86,7 +89,7 @@ fn votes_at_once(turn: &mut TapedTurn) -> bool {
         && sent(turn).any(|message| matches!(message, Message::Vote { .. }))
 }
 
-fn is_not_asked(lives: &mut [Life]) -> bool {
+fn is_not_asked(lives: &mut [RecordedLife]) -> bool {
     first(lives, |_, turn| {
         let votes = votes_at_once(turn);
         if votes {
@@ -96,7 +99,7 @@ fn is_not_asked(lives: &mut [Life]) -> bool {
     })
 }
 
-fn votes_beyond(lives: &mut [Life]) -> bool {
+fn votes_beyond(lives: &mut [RecordedLife]) -> bool {
     first(lives, |_, turn| {
         let votes = votes_at_once(turn);
         if votes {
@@ -114,7 +117,7 @@ fn raise(message: &mut Message) {
     }
 }
 
-fn acknowledges_older(lives: &mut [Life]) -> bool {
+fn acknowledges_older(lives: &mut [RecordedLife]) -> bool {
     first(lives, |_, turn| {
         sent(turn).any(|message| match message {
             Message::Acknowledge { epoch, .. } if epoch.0 > 1 => {
@@ -126,7 +129,7 @@ fn acknowledges_older(lives: &mut [Life]) -> bool {
     })
 }
 
-fn acknowledges_nothing(lives: &mut [Life]) -> bool {
+fn acknowledges_nothing(lives: &mut [RecordedLife]) -> bool {
     first(lives, |_, turn| {
         sent(turn).any(|message| match message {
             Message::Acknowledge { number, .. } => {
@@ -139,10 +142,11 @@ fn acknowledges_nothing(lives: &mut [Life]) -> bool {
 }
 
 /// Takes these messages from the life that took most of them.
-fn take_from(lives: &mut [Life], is_such: fn(&Message) -> bool) -> bool {
+fn take_from(lives: &mut [RecordedLife], is_such: fn(&Message) -> bool) -> bool {
     let such = |turn: &mut TapedTurn| taken(turn).is_some_and(|message| is_such(message));
-    let count =
-        |life: &mut Life| life.turns.iter_mut().filter_map(|turn| such(turn).then_some(())).count();
+    let count = |life: &mut RecordedLife| {
+        life.turns.iter_mut().filter_map(|turn| such(turn).then_some(())).count()
+    };
     let counts: Vec<usize> = lives.iter_mut().map(count).collect();
     let Some(most) = (0..lives.len()).max_by_key(|at| counts[*at]) else { return false };
     for turn in &mut lives[most].turns {
@@ -153,15 +157,15 @@ fn take_from(lives: &mut [Life], is_such: fn(&Message) -> bool) -> bool {
     counts[most] > 0
 }
 
-fn gets_no_vote(lives: &mut [Life]) -> bool {
+fn gets_no_vote(lives: &mut [RecordedLife]) -> bool {
     take_from(lives, |message| matches!(message, Message::Vote { .. }))
 }
 
-fn gets_no_acknowledgement(lives: &mut [Life]) -> bool {
+fn gets_no_acknowledgement(lives: &mut [RecordedLife]) -> bool {
     take_from(lives, |message| matches!(message, Message::Acknowledge { .. }))
 }
 
-fn releases_early(lives: &mut [Life]) -> bool {
+fn releases_early(lives: &mut [RecordedLife]) -> bool {
     first(lives, |_, turn| {
         let stops = turn.outputs.iter().position(|output| {
             matches!(output, Output::Changed(Transition { from: Phase::Leading, to, .. }) if *to != Phase::Leading)
@@ -181,7 +185,7 @@ fn releases_early(lives: &mut [Life]) -> bool {
     })
 }
 
-fn writes_less(lives: &mut [Life]) -> bool {
+fn writes_less(lives: &mut [RecordedLife]) -> bool {
     lives.iter_mut().any(|life| {
         let mut promised = false;
         life.turns.iter_mut().any(|turn| {
@@ -196,7 +200,7 @@ fn writes_less(lives: &mut [Life]) -> bool {
     })
 }
 
-fn follower_beats(lives: &mut [Life]) -> bool {
+fn follower_beats(lives: &mut [RecordedLife]) -> bool {
     first(lives, |start, turn| {
         let Input::Message { envelope, from, .. } = &turn.input else { return false };
         let Message::Heartbeat(Heartbeat { .. }) = envelope.message else { return false };
@@ -206,16 +210,16 @@ fn follower_beats(lives: &mut [Life]) -> bool {
     })
 }
 
-fn finds_less(lives: &mut [Life]) -> bool {
+fn finds_less(lives: &mut [RecordedLife]) -> bool {
     lives.iter_mut().any(|life| {
         let found = life.start.started.found.as_mut().filter(|found| found.informed);
         found.map(|found: &mut VoterRecord| found.promised = std::time::Duration::ZERO).is_some()
     })
 }
 
-fn sends_less(lives: &mut [Life]) -> bool {
+fn sends_less(lives: &mut [RecordedLife]) -> bool {
     let is_such = |output: &Output| matches!(output, Output::Send { envelope, .. } if matches!(envelope.message, Message::Acknowledge { .. }));
-    let with = |life: &Life| -> Vec<usize> {
+    let with = |life: &RecordedLife| -> Vec<usize> {
         let places = life.turns.iter().enumerate();
         places.filter(|(_, turn)| turn.outputs.iter().any(is_such)).map(|(at, _)| at).collect()
     };
@@ -228,7 +232,7 @@ fn sends_less(lives: &mut [Life]) -> bool {
 
 /// Changes all certificates that come.
 fn change_certificates(
-    lives: &mut [Life],
+    lives: &mut [RecordedLife],
     change: fn(&mut electd_election::core::death::DeathCertificate),
 ) -> bool {
     let mut any = false;
@@ -245,10 +249,10 @@ fn change_certificates(
     any
 }
 
-fn forges(lives: &mut [Life]) -> bool {
+fn forges(lives: &mut [RecordedLife]) -> bool {
     change_certificates(lives, |certificate| certificate.secret.0[0] ^= 1)
 }
 
-fn buries_another(lives: &mut [Life]) -> bool {
+fn buries_another(lives: &mut [RecordedLife]) -> bool {
     change_certificates(lives, |certificate| certificate.incarnation.0 += 1)
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use electd_election::core::settings::{AlgorithmKind, Quorum};
 use electd_model::sim::{FaultSet, Schedule};
-use electd_record::behaviour::life::Life;
-use electd_record::behaviour::{Action, judge};
+use electd_record::behaviour::life::RecordedLife;
+use electd_record::behaviour::{SpecAction, judge};
 
 /// So many runs of each kind are judged: 210 in the optimized build.
 const RUNS: u64 = crate::fewer(1, 14);
@@ -23,15 +23,15 @@ fn run_of(algorithm: AlgorithmKind, faults: FaultSet, seed: u64) -> Schedule {
 }
 
 /// The lives of the nodes of this run.
-fn lives(schedule: Schedule) -> Vec<Life> {
+fn lives(schedule: Schedule) -> Vec<RecordedLife> {
     let (flights, _) = schedule.recorded();
-    flights.iter().flat_map(|flight| Life::read(flight).expect("it is ours")).collect()
+    flights.iter().flat_map(|flight| RecordedLife::read(flight).expect("it is ours")).collect()
 }
 
 #[test]
 fn recordings_of_simulated_runs_are_behaviours_of_the_specification() {
     let runs = std::env::var("RUNS").map_or(RUNS, |runs| runs.parse().expect("a number"));
-    let mut steps: BTreeMap<Action, u64> = BTreeMap::new();
+    let mut steps: BTreeMap<SpecAction, u64> = BTreeMap::new();
     let (mut turns, mut refused) = (0, Vec::new());
     for algorithm in AlgorithmKind::ALL {
         for (faults, seed) in
@@ -50,11 +50,12 @@ fn recordings_of_simulated_runs_are_behaviours_of_the_specification() {
     }
     println!("{turns} turns; {steps:?}");
     assert!(refused.is_empty(), "{}", refused.join("\n"));
-    let rare = [Action::Done, Action::Take, Action::Release];
-    for action in [Action::GiveVote, Action::Acknowledge, Action::Write, Action::Become]
-        .into_iter()
-        .chain([Action::Beat, Action::Renew])
-        .chain(rare.into_iter().filter(|_| !crate::IS_SHORT))
+    let rare = [SpecAction::Done, SpecAction::Take, SpecAction::Release];
+    for action in
+        [SpecAction::GiveVote, SpecAction::Acknowledge, SpecAction::Write, SpecAction::Become]
+            .into_iter()
+            .chain([SpecAction::Beat, SpecAction::Renew])
+            .chain(rare.into_iter().filter(|_| !crate::IS_SHORT))
     {
         assert!(steps.contains_key(&action), "no run has a step {action:?}: {steps:?}");
     }

@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use electd_election::core::planted::{BUILT_IN, Fault, plant};
 use electd_election::core::settings::AlgorithmKind;
 use electd_model::sim::{FaultSet, Schedule};
-use electd_record::behaviour::{Refused, judge};
+use electd_record::behaviour::{RefusedRecording, judge};
 
 use super::{lives, run_of};
 
@@ -40,7 +40,7 @@ const SEEN: &[(Fault, FaultSet, u64)] = &[
 const SEEDS: u64 = 300;
 
 /// What a run with this fault is refused for, if its recording without the fault is not.
-fn refusal(fault: Fault, schedule: Schedule) -> Option<Refused> {
+fn refusal(fault: Fault, schedule: Schedule) -> Option<RefusedRecording> {
     plant(Some(fault));
     let broken = panic::catch_unwind(AssertUnwindSafe(|| lives(schedule)));
     plant(None);
@@ -49,7 +49,7 @@ fn refusal(fault: Fault, schedule: Schedule) -> Option<Refused> {
 }
 
 /// The first run that shows it: that which did before, or another.
-fn search(fault: Fault, set: FaultSet, seed: u64) -> Option<(Schedule, Refused)> {
+fn search(fault: Fault, set: FaultSet, seed: u64) -> Option<(Schedule, RefusedRecording)> {
     let sets = [FaultSet::All, FaultSet::Storm, FaultSet::Jobs];
     let others = (0..SEEDS).flat_map(|seed| sets.map(|set| (set, seed)));
     std::iter::once((set, seed)).chain(others).find_map(|(set, seed)| {
