@@ -143,9 +143,26 @@ impl Deferred {
     }
 }
 
+/// What a start read and made durable, for whoever judges a recording of this life: nothing in the core reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Started {
+    pub at: Time,
+    /// The voter's record that the start found; none in an empty store.
+    pub found: Option<VoterRecord>,
+    /// The reserve of that record.
+    pub floor: Epoch,
+    /// The epoch of that record, and its leader.
+    pub epoch: Epoch,
+    pub leader: Option<NodeId>,
+    /// What the start made durable.
+    pub wrote: Option<VoterRecord>,
+    pub reserved: Epoch,
+}
+
 /// The records handed to the disk, and the steps that wait for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Records {
+    started: Started,
     /// The incarnation of this member that writes them.
     incarnation: Incarnation,
     /// The last task that a coordinator of the halting algorithm handed out; it is kept nowhere else in the core.
@@ -183,6 +200,16 @@ impl Records {
     pub fn new(incarnation: Incarnation, reserved: Epoch, task: Task) -> Records {
         let (durable, asked) = (reserved, reserved);
         Records { incarnation, task, durable, asked, ..Records::default() }
+    }
+
+    /// The same, of a life that started so.
+    pub fn after(self, started: Started) -> Records {
+        Records { started, ..self }
+    }
+
+    /// What the start of this life found and wrote.
+    pub fn started(&self) -> &Started {
+        &self.started
     }
 
     pub fn task(&self) -> &Task {

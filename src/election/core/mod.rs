@@ -70,11 +70,12 @@ use algorithm::Algorithm;
 use context::Context;
 use departures::Departures;
 use detector::{Detector, Peer};
+use durable::Started;
 use leadership::{ending, tally, voting};
 use membership::{MemberList, change, replication};
 use message::View;
 use planted::Fault;
-use restart::{Restored, Started};
+use restart::Restored;
 use settings::{PowerOn, Preempt, Settings};
 use state::State;
 use timer::Timer;
@@ -209,7 +210,7 @@ impl Core {
 
     /// What the start of this life found and wrote.
     pub fn started(&self) -> &Started {
-        &self.state.started
+        self.state.records.started()
     }
 
     pub fn members(&self) -> &Arc<MemberList> {

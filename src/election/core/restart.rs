@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use thiserror::Error;
 
-use super::durable::{Durable, VoterRecord, first_reserve};
+use super::durable::{Durable, Started, VoterRecord, first_reserve};
 use super::membership::{ListVersion, Member, MemberList};
 use super::planted::Fault;
 use super::settings::{Quorum, Settings};
@@ -34,22 +34,6 @@ pub struct Restored {
     pub floor: Epoch,
     /// The voter's record of an earlier incarnation: this one waits until its promises have expired.
     pub vote: Option<VoterRecord>,
-}
-
-/// What a start read and made durable, for whoever judges a recording of this life: nothing in the core reads it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Started {
-    pub at: Time,
-    /// The voter's record that the start found; none in an empty store.
-    pub found: Option<VoterRecord>,
-    /// The reserve of that record.
-    pub floor: Epoch,
-    /// The epoch of that record, and its leader.
-    pub epoch: Epoch,
-    pub leader: Option<NodeId>,
-    /// What the start made durable.
-    pub wrote: Option<VoterRecord>,
-    pub reserved: Epoch,
 }
 
 impl Restored {

@@ -21,7 +21,7 @@ use super::message::View;
 use super::outbox::Outbox;
 use super::phase::Phase;
 use super::planted::Fault;
-use super::restart::{Restored, Started};
+use super::restart::Restored;
 use super::settings::{PowerOn, Preempt, Quorum, Settings};
 use super::timer::TimerTable;
 use super::types::{Epoch, NodeId, Rank, Role, Time};
@@ -30,8 +30,6 @@ use super::types::{Epoch, NodeId, Rank, Role, Time};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct State {
     pub(super) settings: Arc<Settings>,
-    /// What its start found.
-    pub(super) started: Started,
     /// The member list, who has stored it, and whether the cluster is paused.
     pub(super) membership: Membership,
     /// The phase, and the state that belongs to it.
@@ -66,14 +64,13 @@ impl State {
         let round = if Fault::NoReserve.is_planted() { epoch } else { floor };
         let discovers = settings.power_on == PowerOn::Elect && !Fault::NoPowerOn.is_planted();
         let mut state = State {
-            started,
             course: Course::new(now, if discovers { now + settings.timing.failure } else { now }),
             epochs: Epochs::new(epoch, round, floor),
             membership: Membership::new(settings.id, members, pause),
             detector,
             departures: Departures::default(),
             timers: TimerTable::new(seed),
-            records: Records::new(incarnation, reserved, task),
+            records: Records::new(incarnation, reserved, task).after(started),
             outbox: Outbox::new(incarnation),
             voter: Voter::new(now, vote, led, settings.timing.lease),
             candidacy: Candidacy::default(),
@@ -81,8 +78,7 @@ impl State {
             eligibility: Eligibility::new(settings.value, settings.health.is_none(), drain),
             settings: Arc::new(settings),
         };
-        let alone = state.voters() == 1;
-        if state.settings.bootstrap || alone {
+        if state.settings.bootstrap || state.voters() == 1 {
             state.voter.inform(round); // or no other member could inform it
         } else if vote.is_none() {
             // An empty store may be a lost one, and with it a promise was lost.

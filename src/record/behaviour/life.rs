@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::core::durable::Started;
 use crate::core::membership::MemberList;
-use crate::core::restart::Started;
 use crate::core::settings::Quorum;
 use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 use crate::core::{Core, Input, Output, Phase};

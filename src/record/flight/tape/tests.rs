@@ -311,5 +311,5 @@ fn the_layout_belongs_to_the_format() {
     let certificate =
         DeathCertificate { member: id(2), incarnation: Incarnation(3), secret: Secret([7; 32]) };
     let state = postcard::to_stdvec(&(core(3, 4, 4), Input::Dead(certificate))).unwrap();
-    assert_eq!((FORMAT, state.len(), crc32fast::hash(&state)), (7, 1055, 1_012_609_390));
+    assert_eq!((FORMAT, state.len(), crc32fast::hash(&state)), (7, 1055, 508_403_430));
 }
