@@ -59,6 +59,7 @@ fn cut_off(cluster: &Cluster, number: usize) {
 }
 
 /// Each node is killed, frozen and cut off once, and all are recorded in between.
+/// Claim: one-leader.
 fn recordings_of_nodes_in_trouble_are_behaviours(algorithm: AlgorithmKind) {
     let change = |config: &mut Value| {
         config["algorithm"] = algorithm.name().into();

@@ -28,6 +28,7 @@ fn lives(schedule: Schedule) -> Vec<RecordedLife> {
     flights.iter().flat_map(|flight| RecordedLife::read(flight).expect("it is ours")).collect()
 }
 
+/// Claim: one-leader.
 #[test]
 fn recordings_of_simulated_runs_are_behaviours_of_the_specification() {
     let runs = std::env::var("RUNS").map_or(RUNS, |runs| runs.parse().expect("a number"));
