@@ -108,7 +108,7 @@ impl Host {
             }
             let home = self.home.clone();
             self.node.start(command, |command| inside(&home, || command.spawn()));
-            if self.read_only.is_some() {
+            if self.may_not_write() {
                 self.node.expect(CANNOT_WRITE);
             }
         }
@@ -129,11 +129,16 @@ impl Host {
                 self.add_job(&mut command, plan, random, slot);
                 let home = self.home.clone();
                 self.execs[at].start(command, |command| inside(&home, || command.spawn()));
-                if self.read_only.is_some() {
+                if self.may_not_write() {
                     self.execs[at].expect(CANNOT_BEGIN);
                 }
             }
         }
+    }
+
+    /// Whether what begins now may find that its state cannot be written: a sync that is to fail may be its first one.
+    fn may_not_write(&self) -> bool {
+        self.read_only.is_some() || self.disk.as_ref().is_some_and(Disk::fails_to_sync)
     }
 
     fn start_program(&mut self, names: &Names) {
