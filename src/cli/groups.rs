@@ -94,7 +94,7 @@ Options:
         let names = GROUPS.map(|(group, names)| format!("{group}: {}", names.join(" ")));
         let expected = [
             "Run a node: run exec init invite join check",
-            "See: status leader health history trace record replay watch why",
+            "See: status leader health history trace record replay watch why tune",
             "Change: resign switchover drain undrain pause resume member lock reload",
             "Learn and set up: demo simulate lab completions man help",
         ];

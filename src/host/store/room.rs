@@ -3,7 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{self, Receiver, Sender};
@@ -18,12 +18,14 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 const STACK: usize = 128 * 1024;
 
-/// Asks for the room by the thread "room", which ends once this is dropped, or when the disk answers after that.
+/// Asks for the room by the thread "room", which ends once this is dropped; if the disk hangs then, when that answers.
 #[derive(Debug)]
 pub struct RoomKeeper {
     folder: PathBuf,
-    ask: Sender<()>,
+    /// None once it is dropped.
+    ask: Option<Sender<()>>,
     answers: Receiver<Option<DiskFault>>,
+    thread: Option<JoinHandle<()>>,
     /// When the question was asked that has no answer yet.
     asked: Option<Instant>,
     /// The last answer.
@@ -53,8 +55,9 @@ impl RoomKeeper {
             }
         };
         let builder = thread::Builder::new().name("room".to_owned()).stack_size(STACK);
-        builder.spawn(work).named(THREAD)?;
-        Ok(RoomKeeper { folder: folder.to_path_buf(), ask, answers, asked: None, last: None })
+        let thread = Some(builder.spawn(work).named(THREAD)?);
+        let (folder, ask) = (folder.to_path_buf(), Some(ask));
+        Ok(RoomKeeper { folder, ask, answers, thread, asked: None, last: None })
     }
 
     /// What is wrong if there is so little room that the state may soon not fit, if the file system is read-only, or if it
@@ -62,7 +65,8 @@ impl RoomKeeper {
     pub fn look(&mut self) -> Option<DiskFault> {
         let patience = if self.asked.is_none() { PATIENCE } else { Duration::ZERO };
         let asked = *self.asked.get_or_insert_with(|| {
-            let _ = self.ask.try_send(()); // there is room for one, and none is under way
+            // There is room for one, and none is under way.
+            self.ask.iter().for_each(|ask| _ = ask.try_send(()));
             Instant::now()
         });
         if let Ok(answer) = self.answers.recv_timeout(patience) {
@@ -80,6 +84,15 @@ impl RoomKeeper {
             time.as_secs()
         );
         DiskFault { kind: DiskTrouble::Stuck, text }
+    }
+}
+
+impl Drop for RoomKeeper {
+    fn drop(&mut self) {
+        self.ask = None;
+        if let Some(thread) = self.thread.take_if(|_| self.asked.is_none()) {
+            let _ = thread.join(); // it panicked, or it has ended
+        }
     }
 }
 
