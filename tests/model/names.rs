@@ -43,7 +43,7 @@ fn a_job_runs_once_in_each_period_whatever_happens() {
         }
     }
     println!("{all:?}");
-    assert!(all.begun > BEYOND * 10 && all.missed > 0, "{all:?}");
+    assert!(all.begun > BEYOND * 10 && (all.missed > 0 || crate::IS_SHORT), "{all:?}");
 }
 
 pub fn run_with_periods(algorithm: AlgorithmKind, seed: u64) -> Result<PeriodFigures, String> {
