@@ -1,6 +1,6 @@
 //! Checks whether the voters keep what they said. This shares nothing with the code that it checks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use electd_election::core::Output;
@@ -20,8 +20,10 @@ pub struct Words {
     votes: BTreeMap<(usize, Epoch), NodeId>,
     /// The leader to which each voter is bound, in which epoch, and until when at least.
     bound: BTreeMap<(usize, NodeId), (Epoch, Time)>,
-    /// The leaders that, as each voter heard, no longer need it in an epoch, and never will again.
-    ended: BTreeSet<(usize, NodeId, Epoch)>,
+    /// The greatest epoch in which each leader, as each voter heard, no longer needs it, and never will again. The epochs of a
+    /// member grow: so it does not in an earlier one either. The voter may know of a later one than it told, as the vote in
+    /// that waits for its disk.
+    ended: BTreeMap<(usize, NodeId), Epoch>,
 }
 
 impl Words {
@@ -32,7 +34,8 @@ impl Words {
             Message::Freed { leader, epoch } => (leader, epoch),
             _ => return,
         };
-        self.ended.insert((at, leader, epoch));
+        let last = self.ended.entry((at, leader)).or_default();
+        *last = epoch.max(*last);
     }
 
     /// A member tells others something. Gives the first rule that it breaks.
@@ -56,7 +59,7 @@ impl Words {
             return Err(format!("{at} votes for {} and {} in epoch {epoch}", first.0, to.0));
         }
         let holds = |leader: NodeId, of: Epoch, until: Time| {
-            leader != to && now < until && !self.ended.contains(&(at, leader, of))
+            leader != to && now < until && self.ended.get(&(at, leader)) < Some(&of)
         };
         let mut others = self.bound.iter().filter(|((voter, _), _)| *voter == at);
         match others.find(|((_, leader), (of, until))| holds(*leader, *of, *until)) {
