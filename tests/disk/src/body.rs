@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use crate::chance::{Chance, Share};
+use electd_election::core::random::Random;
+
+use crate::share::Share;
 
 /// What a disk writes at once. A write of more may be torn between two of them.
 pub const SECTOR: u64 = 512;
@@ -46,7 +48,7 @@ pub trait Step<T> {
     fn apply(&self, to: &mut T);
 
     /// Does what survives of it.
-    fn tear(&self, to: &mut T, chance: &mut Chance, share: Share);
+    fn tear(&self, to: &mut T, random: &mut Random, share: Share);
 }
 
 impl<T: Clone + Default, S: Step<T>> Cached<T, S> {
@@ -75,9 +77,9 @@ impl<T: Clone + Default, S: Step<T>> Cached<T, S> {
     }
 
     /// The power fails: some of the steps survive, whichever came first.
-    pub fn lose_power(&mut self, chance: &mut Chance, share: Share) {
+    pub fn lose_power(&mut self, random: &mut Random, share: Share) {
         for step in self.since.drain(..) {
-            step.tear(&mut self.durable, chance, share);
+            step.tear(&mut self.durable, random, share);
         }
         self.seen = self.durable.clone();
     }
@@ -96,13 +98,13 @@ impl Step<Vec<u8>> for Write {
         }
     }
 
-    fn tear(&self, to: &mut Vec<u8>, chance: &mut Chance, share: Share) {
+    fn tear(&self, to: &mut Vec<u8>, random: &mut Random, share: Share) {
         match self {
-            Write::Length(_) if chance.keeps(share) => self.apply(to),
+            Write::Length(_) if share.keeps(random) => self.apply(to),
             Write::Length(_) => {}
             Write::At(at, bytes) => {
                 for (at, sector) in sectors(*at, bytes) {
-                    if chance.keeps(share) {
+                    if share.keeps(random) {
                         put(to, at, sector);
                     }
                 }
@@ -122,8 +124,8 @@ impl Step<Names> for Naming {
     }
 
     /// A journal keeps one step whole, and says nothing about the order of two.
-    fn tear(&self, to: &mut Names, chance: &mut Chance, share: Share) {
-        if chance.keeps(share) {
+    fn tear(&self, to: &mut Names, random: &mut Random, share: Share) {
+        if share.keeps(random) {
             self.apply(to);
         }
     }

@@ -11,10 +11,12 @@ use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{getgid, getuid};
 
-use crate::chance::{Chance, Share};
+use electd_election::core::random::Random;
+
 use crate::faults::{Hang, Refusal, Shared};
 use crate::files::Owner;
 use crate::served::Served;
+use crate::share::Share;
 
 /// The name of each such disk begins so; the process that mounted it follows.
 const PREFIX: &str = "electd-test-disk-";
@@ -51,12 +53,6 @@ impl Disk {
         Ok(Disk { shared, folder, session: Some(session) })
     }
 
-    /// Where it is mounted.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// The power fails and comes back: of what was not synced, the seed says what survives. End the processes of its host
     /// before, or send them KILL at least: what they wait for fails.
     pub fn power_failure(&self, seed: u64) {
@@ -65,8 +61,8 @@ impl Disk {
 
     /// The same, where nothing survives that was not synced.
     pub fn lose_all_unsynced(&self) {
-        let mut chance = Chance::new(0);
-        self.shared.set(|state| state.lose_shares(&mut chance, Share::NONE, Share::NONE));
+        let mut random = Random::new(0);
+        self.shared.set(|state| state.lose_shares(&mut random, Share::NONE, Share::NONE));
     }
 
     /// After so many more calls that change something the disk stops, as where the power fails just then: each that

@@ -6,8 +6,10 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::io::Errno;
 
-use crate::chance::{Chance, Share};
+use electd_election::core::random::Random;
+
 use crate::files::{Files, Owner};
+use crate::share::Share;
 
 /// What a process wants of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,13 +193,13 @@ impl State {
 
     /// The power fails, or failed where the disk stopped, and comes back.
     pub fn lose_power(&mut self, seed: u64) {
-        let mut chance = Chance::new(seed);
-        let (names, content) = (chance.share(), chance.share());
-        self.lose_shares(&mut chance, names, content);
+        let mut random = Random::new(seed);
+        let (names, content) = (Share::drawn(&mut random), Share::drawn(&mut random));
+        self.lose_shares(&mut random, names, content);
     }
 
-    pub fn lose_shares(&mut self, chance: &mut Chance, names: Share, content: Share) {
-        self.files.lose_power(chance, names, content);
+    pub fn lose_shares(&mut self, random: &mut Random, names: Share, content: Share) {
+        self.files.lose_power(random, names, content);
         (self.hangs, self.left) = (None, None);
         self.life += 1;
     }

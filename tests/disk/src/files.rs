@@ -7,7 +7,9 @@ use std::time::SystemTime;
 use rustix::io::Errno;
 
 use crate::body::{Content, Entries, Naming, Write, index};
-use crate::chance::{Chance, Share};
+use electd_election::core::random::Random;
+
+use crate::share::Share;
 
 /// The number of the folder that has all others.
 pub const ROOT: u64 = 1;
@@ -238,11 +240,11 @@ impl Files {
     }
 
     /// The power fails: of what was not synced, these shares of the names and of the content survive.
-    pub fn lose_power(&mut self, chance: &mut Chance, names: Share, content: Share) {
+    pub fn lose_power(&mut self, random: &mut Random, names: Share, content: Share) {
         for node in self.nodes.values_mut() {
             match &mut node.body {
-                Body::File(file) => file.lose_power(chance, content),
-                Body::Folder(entries) => entries.lose_power(chance, names),
+                Body::File(file) => file.lose_power(random, content),
+                Body::Folder(entries) => entries.lose_power(random, names),
                 Body::Other(_) => {}
             }
         }

@@ -5,12 +5,11 @@
 //! FUSE, and `disk` mounts it at a folder, for as long as a test needs it.
 
 mod body;
-mod chance;
 mod disk;
 mod faults;
 mod files;
 mod served;
+mod share;
 
-pub use chance::Chance;
 pub use disk::Disk;
 pub use faults::{Hang, Refusal};

@@ -1,7 +1,6 @@
 //! Answers the kernel for a disk. Nothing is cached above it: each call of a process comes here.
 
 use std::ffi::OsStr;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -92,6 +91,13 @@ fn enter(found: Result<FileAttr, Errno>, reply: ReplyEntry) {
     }
 }
 
+fn attributes(found: Result<FileAttr, Errno>, reply: ReplyAttr) {
+    match found {
+        Ok(found) => reply.attr(&FRESH, &found),
+        Err(error) => reply.error(error),
+    }
+}
+
 /// The permissions in a mode.
 fn permissions(mode: u32) -> u16 {
     u16::try_from(mode & 0o7777).unwrap_or_default()
@@ -136,10 +142,7 @@ impl Filesystem for Served {
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        match self.look(ino) {
-            Ok(found) => reply.attr(&FRESH, &found),
-            Err(error) => reply.error(error),
-        }
+        attributes(self.look(ino), reply);
     }
 
     fn setattr(
@@ -170,10 +173,7 @@ impl Filesystem for Served {
             state.files.own(ino.0, owner)?;
             Ok(shown(state.files.look(ino.0)?))
         });
-        match changed {
-            Ok(found) => reply.attr(&FRESH, &found),
-            Err(error) => reply.error(error),
-        }
+        attributes(changed, reply);
     }
 
     fn mknod(
@@ -338,9 +338,5 @@ impl Filesystem for Served {
             }
             Err(error) => reply.error(error),
         }
-    }
-
-    fn init(&mut self, _: &Request, _: &mut fuser::KernelConfig) -> io::Result<()> {
-        Ok(())
     }
 }

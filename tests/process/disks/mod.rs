@@ -8,7 +8,8 @@ use std::fs;
 use std::ops::Deref;
 use std::path::PathBuf;
 
-use lossy::{Chance, Disk};
+use electd::core::random::Random;
+use lossy::Disk;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -58,8 +59,8 @@ impl Scene {
 
     /// The power of these hosts fails at one moment: nothing that runs there does anything more, and their disks lose a part
     /// of what was not synced.
-    fn cut_power(&self, numbers: &[usize], chance: &mut Chance) {
-        let seeds: Vec<u64> = numbers.iter().map(|_| chance.below(u64::MAX)).collect();
+    fn cut_power(&self, numbers: &[usize], random: &mut Random) {
+        let seeds: Vec<u64> = numbers.iter().map(|_| random.draw()).collect();
         self.end_hosts(numbers, |at| self.disk(numbers[at]).power_failure(seeds[at]));
     }
 

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use std::env;
 use std::thread;
 
+use electd::core::random::Random;
 use electd::core::settings::AlgorithmKind;
-use lossy::Chance;
 use rustix::process::Pid;
 use uuid::Uuid;
 
@@ -52,19 +52,19 @@ fn fail_power(algorithm: AlgorithmKind, nodes: usize, rounds: usize) {
         |seed| seed.parse().expect("ELECTD_TEST_SEED is a number"),
     );
     println!("ELECTD_TEST_SEED={seed}");
-    let mut chance = Chance::new(seed);
+    let mut random = Random::new(seed);
     let config = |config: &mut serde_json::Value| config["algorithm"] = algorithm.name().into();
     let Some(scene) = Scene::prepare(nodes, config) else { return };
     let recorder = Recorder::of(scene.nodes());
     scene.nodes().iter().for_each(Node::start);
     let (mut leader, mut epoch) = scene.agree();
     for round in 0..rounds {
-        let victims = drawn(nodes, leader, round, &mut chance);
-        let how = [Disturbance::Resigns, Disturbance::Restarts][chance.below(2) as usize];
+        let victims = drawn(nodes, leader, round, &mut random);
+        let how = [Disturbance::Resigns, Disturbance::Restarts][random.below(2) as usize];
         println!(
             "round {round}: node-{leader} {how:?} in epoch {epoch}, power fails at {victims:?}"
         );
-        fail_during(&scene, leader, how, &victims, &mut chance);
+        fail_during(&scene, leader, how, &victims, &mut random);
         until_started(&scene, &victims);
         let (next, later) = scene.agree();
         assert!(later >= epoch, "epoch {later} after {epoch}");
@@ -76,12 +76,12 @@ fn fail_power(algorithm: AlgorithmKind, nodes: usize, rounds: usize) {
 }
 
 /// The nodes whose power fails: the leader's, two, or all.
-fn drawn(nodes: usize, leader: usize, round: usize, chance: &mut Chance) -> Vec<usize> {
+fn drawn(nodes: usize, leader: usize, round: usize, random: &mut Random) -> Vec<usize> {
     match round % 3 {
         0 => vec![leader],
         1 => {
-            let first = chance.below(nodes as u64) as usize;
-            let second = first + 1 + chance.below(nodes as u64 - 1) as usize;
+            let first = random.below(nodes as u64) as usize;
+            let second = first + 1 + random.below(nodes as u64 - 1) as usize;
             vec![first % nodes + 1, second % nodes + 1]
         }
         _ => (1..=nodes).collect(),
@@ -95,7 +95,7 @@ fn fail_during(
     leader: usize,
     how: Disturbance,
     victims: &[usize],
-    chance: &mut Chance,
+    random: &mut Random,
 ) {
     let node = scene.node(leader);
     let mut coroner: Option<Pid> = None;
@@ -104,7 +104,7 @@ fn fail_during(
         node.kill_9();
     }
     for victim in victims {
-        scene.disk(*victim).stop_after(chance.below(CALLS));
+        scene.disk(*victim).stop_after(random.below(CALLS));
     }
     thread::scope(|scope| {
         let state = node.state();
@@ -124,7 +124,7 @@ fn fail_during(
         if victims.contains(&leader) {
             coroner.into_iter().for_each(kill); // of the process before
         }
-        scene.cut_power(victims, chance);
+        scene.cut_power(victims, random);
         victims.iter().for_each(|victim| scene.node(*victim).start());
     });
 }

@@ -40,9 +40,9 @@ fn replaced(files: &mut Files, bytes: &[u8], (file, folder): (bool, bool)) {
 /// What the state may be after a power failure, by many seeds.
 fn outcomes(files: &Files) -> BTreeSet<Option<Vec<u8>>> {
     let survived = |seed| {
-        let (mut files, mut chance) = (files.clone(), Chance::new(seed));
-        let (names, bytes) = (chance.share(), chance.share());
-        files.lose_power(&mut chance, names, bytes);
+        let (mut files, mut random) = (files.clone(), Random::new(seed));
+        let (names, bytes) = (Share::drawn(&mut random), Share::drawn(&mut random));
+        files.lose_power(&mut random, names, bytes);
         content(&mut files, "state")
     };
     (0..300).map(survived).collect()
@@ -95,9 +95,9 @@ fn of_two_renames_the_second_may_survive_alone() {
     files.rename((ROOT, name("a")), (ROOT, name("c"))).unwrap();
     files.rename((ROOT, name("b")), (ROOT, name("d"))).unwrap();
     let listed = |seed| {
-        let (mut files, mut chance) = (files.clone(), Chance::new(seed));
-        let names = chance.share();
-        files.lose_power(&mut chance, names, Share::ALL);
+        let (mut files, mut random) = (files.clone(), Random::new(seed));
+        let names = Share::drawn(&mut random);
+        files.lose_power(&mut random, names, Share::ALL);
         let names = files.list(ROOT).unwrap().into_iter();
         names.map(|(name, ..)| name.into_string().unwrap()).collect::<String>()
     };
@@ -125,7 +125,7 @@ fn what_was_open_when_the_power_failed_is_not_taken_for_another_file() {
     let socket = files.make(folder, name("socket"), Kind::Socket, OWNER).unwrap();
     let lost = written(&mut files, "lost", b"");
     files.remove(ROOT, name("lost"), false).unwrap();
-    files.lose_power(&mut Chance::new(0), Share::ALL, Share::ALL);
+    files.lose_power(&mut Random::new(0), Share::ALL, Share::ALL);
     for number in [folder, socket, lost] {
         assert_eq!(files.look(number).unwrap_err(), Errno::STALE);
     }
