@@ -13,9 +13,9 @@ use story::story;
 
 use crate::problems::with_disk;
 use crate::support::script::ELECTD;
+use crate::support::trouble::Trouble;
 use crate::support::{
-    Cluster, Condition, Finished, Network, done, electd, ensure, eventually, for_each_algorithm,
-    watchful,
+    Cluster, Finished, done, electd, ensure, eventually, for_each_algorithm, watchful,
 };
 
 for_each_algorithm! {
@@ -56,55 +56,17 @@ fn retime(cluster: &Cluster, other: bool) {
     cluster.running().for_each(|node| node.hang_up());
 }
 
-/// Kills, freezes, cuts off and reloads, one node after the other, for this long, and once at least. There is a leader
-/// after each.
-fn trouble(cluster: &Cluster, cuts: bool, time: Duration) {
+/// Kills, freezes, cuts off and reloads, one node after the other, for this long, and once at least.
+fn in_trouble(algorithm: AlgorithmKind, time: Duration) {
+    let trouble = Trouble::of(algorithm);
     let (begin, mut round) = (Instant::now(), 0);
     while round == 0 || begin.elapsed() < time {
-        let number = round % 3 + 1;
-        let node = cluster.node(number);
-        node.kill_9();
-        cluster.agree();
-        node.start();
-        cluster.agree();
-        node.freeze();
-        cluster.agree();
-        assert_eq!(node.condition(), Condition::Frozen);
-        node.thaw();
-        cluster.agree();
-        if cuts {
-            cluster.network().plug(number, false);
-            let others: Vec<usize> = (1..=3).filter(|other| *other != number).collect();
-            eventually("the others agree", || {
-                let leader = |number: &usize| cluster.status(*number).map(|shown| shown.leader);
-                let leaders = others.iter().map(leader).collect::<Result<Vec<_>, _>>()?;
-                let led = leaders[0].as_ref().is_some_and(|leader| leader.name != node.name);
-                ensure(led && leaders[0] == leaders[1], || format!("{leaders:?}"))
-            });
-            cluster.network().plug(number, true);
-            cluster.agree();
-        }
-        retime(cluster, round % 2 == 0);
-        cluster.agree();
+        trouble.befalls(round % 3 + 1);
+        retime(&trouble.cluster, round % 2 == 0);
+        trouble.cluster.agree();
         round += 1;
     }
-}
-
-fn in_trouble(algorithm: AlgorithmKind, time: Duration) {
-    let change = |config: &mut Value| {
-        config["algorithm"] = algorithm.name().into();
-        config["quorum"] = "majority".into();
-        watchful(config);
-    };
-    let network = Network::of(3);
-    let cuts = network.is_some();
-    let cluster = match network {
-        Some(network) => Cluster::on(network, change),
-        None => Cluster::start_with(3, change),
-    };
-    cluster.agree();
-    trouble(&cluster, cuts, time);
-    let turns = all_replay(&cluster);
+    let turns = all_replay(&trouble.cluster);
     assert!(turns > 30, "{turns}"); // a busy machine leaves time for few
 }
 

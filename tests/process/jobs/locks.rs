@@ -79,6 +79,15 @@ impl Locks {
         signal_coroner_and_kill(self.cluster.node(number), Signal::KILL);
     }
 
+    /// The commands of this host alone run elsewhere now, under later tokens.
+    fn assert_moved_from(&self, number: usize, before: &[Run; 3], after: &[Run; 3]) {
+        for (before, after) in before.iter().zip(after) {
+            let was_there = before.node == self.cluster.node(number).name;
+            assert_eq!(before != after, was_there, "{before:?} and {after:?}");
+            assert!(before.epoch <= after.epoch, "{before:?} and {after:?}");
+        }
+    }
+
     fn number(&self, run: &Run) -> usize {
         self.cluster.nodes().iter().position(|node| node.name == run.node).unwrap() + 1
     }
@@ -99,12 +108,8 @@ fn the_commands_of_a_host_that_dies_run_on_the_others_and_no_other_command_is_en
             locks.cluster.node(number).kill_9();
         }
         let next = locks.run(Some(number));
-        for ((before, after), lines) in runs.iter().zip(&next).zip(&locks.lines) {
-            let was_there = before.node == locks.cluster.node(number).name;
-            assert_eq!(before != after, was_there, "{before:?} and {after:?}");
-            assert!(before.epoch <= after.epoch, "{before:?} and {after:?}");
-            lines.assert_never_two();
-        }
+        locks.assert_moved_from(number, &runs, &next);
+        locks.lines.iter().for_each(|lines| _ = lines.assert_never_two());
         locks.cluster.node(number).start();
         locks.attach(number);
         locks.cluster.agree();

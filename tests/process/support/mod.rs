@@ -31,6 +31,7 @@ pub mod recorder;
 pub mod script;
 pub mod stray;
 pub mod traced;
+pub mod trouble;
 pub mod undead;
 pub mod unit;
 mod wait;

@@ -36,10 +36,7 @@ fn all_voters_are_replaced_one_by_one_while_locks_are_held() {
         members.retain(|number| *number != old);
         assert_eq!(cluster.node(old).exit_code(), 77, "it was removed");
         let next = locks.run(Some(old));
-        for (before, after) in runs.iter().zip(&next) {
-            let left = before.node == cluster.node(old).name;
-            assert_eq!(before != after, left, "{before:?} and {after:?}");
-        }
+        locks.assert_moved_from(old, &runs, &next);
         locks.execs[old - 1].take();
         runs = next;
     }
@@ -108,11 +105,7 @@ fn an_upgrade_host_by_host_and_the_way_back_move_the_locks_of_that_host_alone() 
             node.stop_term();
             assert_eq!(node.exit_code(), 0, "{}", node.log_tail(10));
             let next = locks.run(Some(number));
-            for (before, after) in runs.iter().zip(&next) {
-                let was_there = before.node == node.name;
-                assert_eq!(before != after, was_there, "{before:?} and {after:?}");
-                assert!(before.epoch <= after.epoch, "{before:?} and {after:?}");
-            }
+            locks.assert_moved_from(number, &runs, &next);
             node.build.replace(build.clone());
             node.start();
             locks.attach(number);
