@@ -118,7 +118,7 @@ fn measure_builds(
     let both = [NONE, Quorum::Majority];
     let kills = both.map(|quorum| AlgorithmKind::ALL.map(|it| (it, quorum, Fault::Kill)));
     let handovers = both.map(|quorum| (BULLY, quorum, Fault::Terminate));
-    let only = env::var("FAILOVER_ONLY").unwrap_or_default();
+    let only = only();
     for (algorithm, quorum, fault) in kills.into_iter().flatten().chain(handovers) {
         if !format!("{} {} {}", fault.name(), algorithm.name(), quorum.name()).contains(&only) {
             continue;
@@ -185,7 +185,7 @@ fn measure_tls(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut
 
 /// Failovers of clusters whose voters are bound to their leader.
 fn measure_majority(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
-    let only = env::var("FAILOVER_ONLY").unwrap_or_default();
+    let only = only();
     for size in [3, 5, 9] {
         let folder = scratch.folder(&format!("majority-{size}"));
         let cluster = Cluster::start(folder, size, BULLY, Quorum::Majority);
@@ -213,6 +213,11 @@ fn measure_large(cluster: Cluster, random: &mut Random, report: &mut Report) {
     report.usage(&size.to_string(), &calm::usage(&run.cluster, CALM));
     report.calm(size, CALM_LARGE, run.cluster.count_changes(CALM_LARGE));
     run.measure(Fault::Kill, 10, report);
+}
+
+/// Words in the names of the faults that are measured.
+fn only() -> String {
+    env::var("FAILOVER_ONLY").unwrap_or_default()
 }
 
 /// A number from the environment.

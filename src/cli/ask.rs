@@ -18,6 +18,7 @@ use crate::tls::Trust;
 use super::args::{ConfigArgs, time_to_wait, variable};
 use super::error::CliError;
 use super::exit::Exit;
+use super::print;
 use super::target::{NodeTarget, address, named, target};
 use super::trust;
 
@@ -268,6 +269,13 @@ impl AskedNode {
     pub fn recipient(&self) -> Option<Recipient<'_>> {
         let (address, status) = (self.target.admin.as_deref()?, self.answer.as_ref().ok()?);
         Some(Recipient { address, cluster: &status.cluster, id: &status.node.id })
+    }
+
+    /// Asks it once more, by its address. None, with a line that says why, if it has not answered or does not now.
+    pub fn further<T>(&self, ask: impl FnOnce(&str) -> Result<T, ClientError>) -> Option<T> {
+        let address = self.target.admin.as_deref().unwrap_or_default();
+        let answer = self.answer.as_ref().map_err(Clone::clone).and_then(|_| ask(address));
+        answer.inspect_err(|error| print::message(&format!("{}: {error}", self.name()))).ok()
     }
 
     /// The node's name, preferably as it says itself.

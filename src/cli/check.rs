@@ -191,16 +191,6 @@ impl HostFindings<'_> {
     }
 }
 
-fn guarantee(config: &Config) -> Guarantee {
-    Guarantee::of(
-        config.algorithm,
-        config.quorum,
-        &config.timing,
-        &config.roles(),
-        config.trust_refused,
-    )
-}
-
 /// For people.
 fn text(config: &Config, found: Option<&HostFindings>, certificates: &[Judged]) -> String {
     let summary = summary::summary(config, found) + &tls(config, certificates);
@@ -280,7 +270,7 @@ fn timings(config: &Config) -> String {
 }
 
 fn guarantees(config: &Config) -> String {
-    let sentences = guarantee(config).sentences;
+    let sentences = Guarantee::of_config(config, &config.timing).sentences;
     let lines: String = sentences.iter().map(|sentence| format!("  {sentence}\n")).collect();
     format!("GUARANTEE\n{lines}")
 }
@@ -290,7 +280,7 @@ fn object(config: &Config, found: Option<&HostFindings>, certificates: &[Judged]
     let node = found.map(|found| found.node);
     let write = found.and_then(|found| found.disk.as_ref().ok());
     let timing = &config.timing;
-    let guarantee = guarantee(config);
+    let guarantee = Guarantee::of_config(config, &config.timing);
     let member = |member| member_object(member, config.rank.changes());
     json!({
         "cluster": config.cluster,

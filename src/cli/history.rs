@@ -63,14 +63,9 @@ impl HistoryArgs {
         let clocks = judgement.differences.iter().find(|it| it.of == Aspect::Clocks);
         clocks.into_iter().for_each(|differ| print::message(&differ.to_string()));
         for asked in &asked {
-            let address = asked.target.admin.as_deref().unwrap_or_default();
-            let history = asked.answer.as_ref().map_err(Clone::clone);
-            match history.and_then(|_| client.history(address)) {
-                Ok(history) => {
-                    one_at_a_time |= by_majority(asked);
-                    histories.push(history);
-                }
-                Err(error) => print::message(&format!("{}: {error}", asked.name())),
+            if let Some(history) = asked.further(|address| client.history(address)) {
+                one_at_a_time |= by_majority(asked);
+                histories.push(history);
             }
         }
         if let ([alone], OutputFormat::Table) = (histories.as_slice(), self.output.output)

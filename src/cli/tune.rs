@@ -12,7 +12,7 @@ use electd_record::delays::MeasuredDelays;
 use serde_json::{Value, json};
 
 use super::args::{OutputArgs, OutputFormat};
-use super::ask::{NodeArgs, Targets};
+use super::ask::{AskedNode, NodeArgs, Targets};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print::{self, millis};
@@ -108,15 +108,8 @@ fn measured(
 ) -> Result<Vec<MeasuredDelays>, CliError> {
     loop {
         let asked = targets.ask_for_any(client)?;
-        let mut measured = Vec::new();
-        for one in &asked {
-            let address = one.target.admin.as_deref().unwrap_or_default();
-            let answer = one.answer.as_ref().map_err(Clone::clone);
-            match answer.and_then(|_| client.delays(address)) {
-                Ok(delays) => measured.push(delays),
-                Err(error) => print::message(&format!("{}: {error}", one.name())),
-            }
-        }
+        let delays = |one: &AskedNode| one.further(|address| client.delays(address));
+        let measured: Vec<_> = asked.iter().filter_map(delays).collect();
         let shortest = measured.iter().min_by_key(|one| one.time());
         let Some(shortest) = shortest.filter(|one| one.time() < time) else { return Ok(measured) };
         let (node, known) = (&shortest.node, shortest.time());
@@ -138,14 +131,7 @@ impl<'c> Advice<'c> {
         failures.dedup();
         let one = |failure| {
             let timing = at(failure);
-            let roles = config.roles();
-            let guarantee = Guarantee::of(
-                config.algorithm,
-                config.quorum,
-                &timing,
-                &roles,
-                config.trust_refused,
-            );
+            let guarantee = Guarantee::of_config(config, &timing);
             let false_changes = tuning.false_changes(config.quorum, &timing);
             FailureAdvice { timing, failover: guarantee.worst_failover, false_changes }
         };

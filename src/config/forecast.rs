@@ -63,7 +63,7 @@ pub enum Leads {
 pub struct Side {
     /// The live members.
     pub live: Vec<usize>,
-    /// Who leads there.
+    /// The leader there.
     pub leads: Leads,
     /// How long nobody leads there, at most; none where that never ends, and zero if the leader stays.
     pub within: Option<Duration>,

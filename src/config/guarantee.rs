@@ -8,6 +8,8 @@ use electd_election::core::bounds;
 use electd_election::core::settings::{AlgorithmKind, Quorum, Timing};
 use electd_election::core::types::Role;
 
+use super::Config;
+
 /// What users may rely on with a quorum and these timings.
 ///
 /// The times without a leader are none where no other member could take over, or where nothing bounds them.
@@ -91,6 +93,13 @@ impl Guarantee {
     #[must_use]
     pub fn text(&self) -> String {
         self.sentences.join(" ")
+    }
+
+    /// The guarantee of this cluster with these timings.
+    #[must_use]
+    pub fn of_config(config: &Config, timing: &Timing) -> Guarantee {
+        let Config { algorithm, quorum, trust_refused, .. } = *config;
+        Guarantee::of(algorithm, quorum, timing, &config.roles(), trust_refused)
     }
 
     fn figures(&self, lease: Duration, worst: Duration, further: Duration) -> Vec<String> {

@@ -39,9 +39,7 @@ impl MeasuredDelays {
         let slots = usize::try_from(slots).unwrap_or(usize::MAX);
         &self.slots[self.slots.len().saturating_sub(slots)..]
     }
-}
 
-impl MeasuredDelays {
     /// For how long it has measured, an hour at most.
     #[must_use]
     pub fn time(&self) -> Duration {

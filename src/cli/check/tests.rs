@@ -48,6 +48,11 @@ pub(super) fn without_jobs(shown: &str) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
+/// With the timings of its file.
+fn guarantee(config: &Config) -> Guarantee {
+    Guarantee::of_config(config, &config.timing)
+}
+
 #[test]
 fn each_finding_about_a_node_has_a_line() {
     let config = config(51);

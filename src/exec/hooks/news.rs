@@ -18,8 +18,8 @@ impl HookNews {
     /// The name of the event.
     pub fn name(&self) -> &'static str {
         match self {
-            HookNews::OfNode(event) => event.event.name(),
-            HookNews::OfLock(change) => change.event.into(),
+            HookNews::OfNode(event) => event.kind(),
+            HookNews::OfLock(change) => change.kind(),
         }
     }
 
